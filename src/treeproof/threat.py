@@ -1,0 +1,315 @@
+"""What an adversary may do: the norm, the budget, and what each feature may do.
+
+One place owns distances and budgets: `Threat` states them, `ResolvedThreat` fits them to a model, and
+`ResolvedThreat.allows` compares a real move with the budget exactly. The verifiers' floats only ever
+use `rounding`, the relative error that their costs may carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ._errors import InvalidThreatError, must_be
+from .model.floats import ceil_to, floor_to
+
+_SMALLEST, _LARGEST = 1e-60, 1e60
+_DIGITS = 60
+
+
+@dataclass(frozen=True)
+class Threat:
+    """What an adversary may do to a row.
+
+    Parameters
+    ----------
+    norm : float
+        p of the l_p norm, in [0, inf]; 0 counts moved features.
+    eps : float
+        The budget: the norm of the move is at most eps (at p = 0: at most floor(eps) features move).
+    scale : float, array or dict, optional
+        The norm is taken on ``delta / scale``; in column units, positive. Ignored at p = 0.
+    frozen : bool array, or list or dict of features, optional
+        Features that cannot move.
+    lower, upper : float, array or dict, optional
+        The valid range of each feature. A row outside it may stay where it is; moves land inside.
+    direction : {-1, 0, 1}, array or dict, optional
+        +1: a feature can only grow, -1: only shrink, 0: both.
+
+    Notes
+    -----
+    A dict names features by column number or, for a model with feature names, by name; those it does
+    not name keep the default.
+
+    Examples
+    --------
+    >>> Threat(norm=1, eps=0.3, frozen=[0], direction={2: +1})
+    Threat(norm=1.0, eps=0.3, frozen=[0], direction={2: 1})
+    """
+
+    norm: float
+    eps: float = np.inf
+    scale: Any = None
+    frozen: Any = None
+    lower: Any = None
+    upper: Any = None
+    direction: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norm", check_norm(self.norm))
+        object.__setattr__(self, "eps", check_eps(self.eps))
+
+    def __repr__(self) -> str:
+        parts = [f"norm={self.norm}", f"eps={self.eps}"]
+        for name in ("scale", "frozen", "lower", "upper", "direction"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        return f"Threat({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Threat) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The threat as plain data, without what is left at its default."""
+        out: dict[str, Any] = {"norm": self.norm, "eps": self.eps}
+        for name in ("scale", "frozen", "lower", "upper", "direction"):
+            given = getattr(self, name)
+            if given is not None:
+                out[name] = given.tolist() if isinstance(given, np.ndarray) else given
+        return out
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Threat:
+        """Read what `to_dict` (or a threat file) states; an unknown name is an error."""
+        known = ("norm", "eps", "scale", "frozen", "lower", "upper", "direction")
+        strange = [name for name in content if name not in known]
+        if strange:
+            raise InvalidThreatError(must_be("a threat's entries", f"among {', '.join(known)}", strange[0]))
+        if "norm" not in content:
+            raise InvalidThreatError("a threat must have a norm. Got none. Add norm = 1, for example.")
+        return cls(**content)
+
+    def resolve(self, model) -> ResolvedThreat:
+        """Fit the threat to a model's features and float grid."""
+        d, names = model.n_features, model.feature_names
+        scale = _column("scale", self.scale, d, names, 1.0)
+        lower = _column("lower", self.lower, d, names, -np.inf)
+        upper = _column("upper", self.upper, d, names, np.inf)
+        direction = _column("direction", self.direction, d, names, 0.0)
+        frozen = _mask("frozen", self.frozen, d, names)
+        _require(scale, (scale >= _SMALLEST) & (scale <= _LARGEST), "scale", "positive, from 1e-60 to 1e60")
+        _require(lower, ~np.isnan(lower), "lower", "a number, not NaN")
+        _require(upper, ~np.isnan(upper), "upper", "a number, not NaN")
+        _require(direction, np.isin(direction, (-1, 0, 1)), "direction", "-1, 0 or +1")
+        if np.any(lower > upper):
+            j = int(np.flatnonzero(lower > upper)[0])
+            raise InvalidThreatError(
+                f"lower must be at most upper for every feature. Got lower {lower[j]:g} and upper {upper[j]:g} "
+                f"for feature {j} instead."
+            )
+        return ResolvedThreat(
+            norm=self.norm,
+            eps=self.eps,
+            scale=np.ones(d) if self.norm == 0 else scale,
+            lower=ceil_to(lower, model.dtype),
+            upper=floor_to(upper, model.dtype),
+            down=~frozen & (direction <= 0),
+            up=~frozen & (direction >= 0),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedThreat:
+    """A threat as arrays over a model's features; ranges are on the model's float grid."""
+
+    norm: float
+    eps: float
+    scale: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    down: np.ndarray
+    up: np.ndarray
+
+    @property
+    def moves(self) -> bool:
+        """Whether the budget allows any move at all."""
+        return self.count >= 1 if self.norm == 0 else self.eps > 0
+
+    @property
+    def count(self) -> int:
+        """p = 0: how many features may move."""
+        return int(min(self.eps, len(self.scale)))
+
+    @cached_property
+    def rounding(self) -> float:
+        """Bound on the relative error of a float64 sum of costs (|delta| / (scale * eps))^p.
+
+        Four roundings before the power (amplified by p), two for the power itself, one for each term of
+        the sum; doubled for the second-order terms.
+        """
+        p = self.norm if 0 < self.norm < np.inf else 1.0
+        return (4.0 * p + 6.0 + len(self.scale)) * 2.0**-52
+
+    def inverse_scale(self, unit: float) -> np.ndarray:
+        """1 / (scale * unit): distances become dimensionless."""
+        return 1.0 / (self.scale * unit)
+
+    def admits(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
+        """Whether each single move is in the direction and range allowed (whatever the budget)."""
+        up, down = after > before, after < before
+        free = np.where(up, self.up[feature], True) & np.where(down, self.down[feature], True)
+        inside = (after >= self.lower[feature]) & (after <= self.upper[feature])
+        return bool(np.all(free & (inside | (after == before))))
+
+    def allows(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray, eps: float | None = None) -> bool:
+        """Whether the moves' norm is at most eps: exactly, over the rationals (50 digits for other p)."""
+        eps = self.eps if eps is None else eps
+        if len(feature) == 0 or eps == np.inf:
+            return True
+        if self.norm == 0:
+            return len(feature) <= np.floor(eps)
+        size = self.distance(feature, before, after)
+        slack = self.rounding / min(self.norm, 1.0) + 2.0**-50
+        if size <= eps * (1 - slack):
+            return True
+        if size > eps * (1 + slack):
+            return False
+        return self._allows_exactly(feature, before, after, eps)
+
+    def _allows_exactly(self, feature, before, after, eps) -> bool:
+        ratios = [
+            abs(Fraction(float(a)) - Fraction(float(b))) / Fraction(float(self.scale[j]))
+            for j, b, a in zip(feature, before, after, strict=True)
+        ]
+        limit = Fraction(float(eps))
+        if self.norm == np.inf:
+            return max(ratios) <= limit
+        if self.norm == int(self.norm) and self.norm <= 64:
+            p = int(self.norm)
+            return sum(ratio**p for ratio in ratios) <= limit**p
+        with localcontext() as context:
+            context.prec = _DIGITS
+            p = Decimal(self.norm)
+            total = sum((_decimal(ratio) ** p for ratio in ratios if ratio), Decimal(0))
+            # a tie that 60 digits cannot tell apart is not claimed to be inside
+            return total <= _decimal(limit) ** p * (1 - Decimal(10) ** (10 - _DIGITS))
+
+    def distance(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
+        """The norm of the moves, in float64 (relative error at most `rounding` / min(p, 1))."""
+        if len(feature) == 0:
+            return 0.0
+        if self.norm == 0:
+            return float(len(feature))
+        size = np.abs(np.asarray(after) - before) / self.scale[feature]
+        largest = float(size.max())
+        if self.norm == np.inf or largest == 0 or len(size) == 1:
+            return largest
+        return largest * float(np.sum((size / largest) ** self.norm)) ** (1.0 / self.norm)
+
+
+def _decimal(ratio: Fraction) -> Decimal:
+    return Decimal(ratio.numerator) / Decimal(ratio.denominator)
+
+
+def check_norm(norm) -> float:
+    """Return p as a float in [0, inf], or raise."""
+    try:
+        p = float(norm)
+    except (TypeError, ValueError):
+        p = np.nan
+    if isinstance(norm, bool) or not p >= 0:
+        raise InvalidThreatError(must_be("norm", "a number p in [0, inf] (float('inf') for l_inf)", norm))
+    if 0 < p < 2.0**-10 or 2.0**10 < p < np.inf:
+        raise InvalidThreatError(must_be("norm", "0, inf, or between 1/1024 and 1024", norm))
+    return p
+
+
+def check_eps(eps, name: str = "eps") -> float:
+    """Return a budget as a float, or raise."""
+    try:
+        value = float(eps)
+    except (TypeError, ValueError):
+        value = np.nan
+    if isinstance(eps, bool) or not value >= 0:
+        raise InvalidThreatError(must_be(name, "a number of at least 0", eps))
+    if 0 < value < _SMALLEST or _LARGEST < value < np.inf:
+        raise InvalidThreatError(must_be(name, "0, inf, or between 1e-60 and 1e60", eps))
+    return value
+
+
+def _position(feature, d: int, names, what: str) -> int:
+    """The column that a key of a dict or list names."""
+    if isinstance(feature, str):
+        if names is None or feature not in names:
+            known = "the model has no feature names" if names is None else f"the model has {', '.join(names[:5])}, ..."
+            raise InvalidThreatError(must_be(f"{what}'s feature", f"a feature of the model ({known})", feature))
+        return names.index(feature)
+    whole = isinstance(feature, (int, np.integer)) and not isinstance(feature, bool)
+    if not whole or not -d <= int(feature) < d or int(feature) < 0:
+        raise InvalidThreatError(must_be(f"{what}'s feature", f"a column number, 0 to {d - 1}, or a name", feature))
+    return int(feature)
+
+
+def _column(name: str, given, d: int, names, default: float) -> np.ndarray:
+    """One number a feature, from None, a number, an array or a dict."""
+    if given is None:
+        return np.full(d, default)
+    if isinstance(given, Mapping):
+        out = np.full(d, default)
+        for key, number in given.items():
+            out[_position(key, d, names, name)] = _number(name, number)
+        return out
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.full(0, np.nan)
+    if array.shape not in ((), (d,)):
+        raise InvalidThreatError(
+            must_be(name, f"a number, an array of {d} (one a feature) or a dict of features", given)
+        )
+    return np.broadcast_to(array, (d,)).copy()
+
+
+def _number(name: str, number) -> float:
+    try:
+        return float(number)
+    except (TypeError, ValueError):
+        raise InvalidThreatError(must_be(f"{name}'s entries", "numbers", number)) from None
+
+
+def _mask(name: str, given, d: int, names) -> np.ndarray:
+    """A bool a feature, from None, a bool array, or a list or dict of features."""
+    out = np.zeros(d, dtype=bool)
+    if given is None:
+        return out
+    if isinstance(given, Mapping):
+        for key, flag in given.items():
+            out[_position(key, d, names, name)] = bool(flag)
+        return out
+    if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise InvalidThreatError(must_be(name, f"{d} bools, or a list of features", given))
+    given = list(given)
+    if given and all(isinstance(flag, (bool, np.bool_)) for flag in given):
+        if len(given) != d:
+            raise InvalidThreatError(must_be(name, f"{d} bools, or a list of features", f"{len(given)} bools"))
+        return np.array(given, dtype=bool)
+    for key in given:
+        out[_position(key, d, names, name)] = True
+    return out
+
+
+def _require(column: np.ndarray, good: np.ndarray, name: str, rule: str) -> None:
+    if not np.all(good):
+        j = int(np.flatnonzero(~good)[0])
+        raise InvalidThreatError(must_be(f"{name} of feature {j}", rule, float(column[j])))
