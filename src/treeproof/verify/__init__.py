@@ -1,0 +1,1 @@
+"""Proofs: the public functions, and one file a method."""
