@@ -20,6 +20,7 @@ _PUBLIC = {
     "certify": ".verify",
     "radius": ".verify",
     "warmup": ".verify",
+    "make_verified_scorer": ".training.scorers",
     "TreeproofError": "._errors",
     "InvalidModelError": "._errors",
     "InvalidInputError": "._errors",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .model import TreeEnsemble
     from .results import Certificates, Radii, Status
     from .threat import Threat
+    from .training.scorers import make_verified_scorer
     from .verify import certify, radius, warmup
 
 

@@ -1,0 +1,1 @@
+"""Estimators whose predictions are provable: each fits a `TreeEnsemble`, in scikit-learn's way."""
