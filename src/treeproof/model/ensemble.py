@@ -175,9 +175,11 @@ class TreeEnsemble:
         count = len(feature)
         if not np.issubdtype(feature.dtype, np.integer) and count:
             raise InvalidModelError(must_be("feature", "an array of integers", feature.dtype))
-        sides = [np.asarray(side, dtype=np.float64).reshape(count, -1) for side in (left, right)]
+        sides = [np.asarray(side, dtype=np.float64) for side in (left, right)]
+        sides = [side[:, None] if side.ndim == 1 else side for side in sides]
         threshold = np.asarray(threshold, dtype=np.float64)
-        if threshold.shape != (count,) or sides[0].shape != sides[1].shape:
+        shapes = {feature.shape, threshold.shape, *(side.shape[:1] for side in sides)}
+        if shapes != {(count,)} or sides[0].shape != sides[1].shape or sides[0].ndim != 2:
             raise InvalidModelError(
                 f"feature, threshold, left and right must have one entry a stump. Got the shapes "
                 f"{feature.shape}, {threshold.shape}, {np.shape(left)} and {np.shape(right)} instead."

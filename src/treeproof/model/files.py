@@ -109,8 +109,12 @@ def _check_plain(plain: dict) -> None:
         "feature_names": (list, type(None)),
     }
     for name, kind in kinds.items():
-        if not isinstance(plain[name], kind):
+        # a bool is an int to Python, not to this format
+        if not isinstance(plain[name], kind) or (kind is not bool and isinstance(plain[name], bool)):
             raise InvalidModelError(f"the model file's {name} has the wrong type: {type(plain[name]).__name__}.")
+    notes = plain["source"].get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise InvalidModelError("the model file's source has notes that are not a list of texts.")
 
 
 def save(model: TreeEnsemble, path: str | Path) -> None:

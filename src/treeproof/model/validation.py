@@ -116,6 +116,7 @@ def check(model: TreeEnsemble) -> None:
         raise InvalidModelError(must_be("tree_offsets", f"rising from 0 to {size}", offsets.tolist()))
     _check_nodes(model)
     _check_shape(model)
+    _check_size(model)
 
 
 def _check_decision(model: TreeEnsemble) -> None:
@@ -182,6 +183,19 @@ def _check_shape(model: TreeEnsemble) -> None:
         raise InvalidModelError(
             f"tree {tree[node]}: node {node - model.tree_offsets[tree[node]]} is never reached from the root. "
             f"Remove orphan nodes and cycles."
+        )
+
+
+def _check_size(model: TreeEnsemble) -> None:
+    """No sum of leaves, and no difference of two, overflows: beyond it scores are inf or NaN and decide nothing."""
+    with np.errstate(over="ignore"):
+        sizes = np.abs(model.base) + abs(model.cut)
+        if model.n_trees:
+            sizes = sizes + np.maximum.reduceat(np.abs(model.value), model.tree_offsets[:-1], axis=0).sum(axis=0)
+        bad = ~(sizes <= np.finfo(model.sum_dtype).max / 8)
+    if np.any(bad):
+        raise InvalidModelError(
+            must_be("the leaf values", f"small enough to be added in {model.sum_dtype}", float(sizes[bad][0]))
         )
 
 
