@@ -20,6 +20,7 @@ _PUBLIC = {
     "certify": ".verify",
     "radius": ".verify",
     "warmup": ".verify",
+    "TreeBoostingClassifier": ".training.tree_boosting",
     "make_verified_scorer": ".training.scorers",
     "TreeproofError": "._errors",
     "InvalidModelError": "._errors",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .results import Certificates, Radii, Status
     from .threat import Threat
     from .training.scorers import make_verified_scorer
+    from .training.tree_boosting import TreeBoostingClassifier
     from .verify import certify, radius, warmup
 
 

@@ -1,0 +1,27 @@
+"""Who hears of the rounds: nobody, a bar on standard error, or the user's function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def _silent(done: int, rounds: int) -> None:
+    """Tell nobody."""
+
+
+@contextmanager
+def teller(progress: Any, label: str) -> Iterator[Any]:
+    """The function ``(done, rounds)`` that training calls after each round."""
+    if callable(progress):
+        yield progress
+    elif not progress:
+        yield _silent
+    else:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(label or "training", total=None)
+            yield lambda done, rounds: bar.update(task, completed=done, total=rounds)
