@@ -22,6 +22,7 @@ _PUBLIC = {
     "warmup": ".verify",
     "TreeBoostingClassifier": ".training.tree_boosting",
     "make_verified_scorer": ".training.scorers",
+    "AdditiveClassifier": ".training.additive",
     "TreeproofError": "._errors",
     "InvalidModelError": "._errors",
     "InvalidInputError": "._errors",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .model import TreeEnsemble
     from .results import Certificates, Radii, Status
     from .threat import Threat
+    from .training.additive import AdditiveClassifier
     from .training.scorers import make_verified_scorer
     from .training.tree_boosting import TreeBoostingClassifier
     from .verify import certify, radius, warmup
