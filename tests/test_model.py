@@ -14,6 +14,7 @@ from tests.naive import brute, floats, generate
 from tests.naive.plain import leaf, nested, stump
 
 from treeproof import InvalidInputError, InvalidModelError, TreeEnsemble, TreeproofError
+from treeproof.model import floats as package_floats
 
 DEEP = nested((0, 0.5, (1, 0.25, -1.0, 2.0), (0, 0.75, 3.0, -4.0)))
 ARRAYS = ("feature", "threshold", "left", "right", "value", "missing_left", "tree_offsets", "base")
@@ -69,6 +70,22 @@ def test_thresholds_on_the_grid_are_the_same_rule(dtype):
                 if math.isfinite(x):
                     goes_left = x < threshold if math.isinf(threshold) else Fraction(x) < Fraction(threshold)
                     assert model.predict_index([[x]])[0] == (not goes_left)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_neighbours_on_the_grid(dtype):
+    """The package's neighbours are the naive ones, without a warning at the ends of the range."""
+    top = floats.largest(dtype)
+    rng = np.random.default_rng(0)
+    values = [0.0, 1e-45, top, -top, math.inf, -math.inf]
+    values += [
+        floats.cast(v, dtype) for s in generate.THRESHOLDS for v in generate.threshold_pool(rng, s, dtype)
+    ]
+    assert package_floats.previous(values, dtype).tolist() == [floats.previous(v, dtype) for v in values]
+    assert package_floats.following(values, dtype).tolist() == [floats.following(v, dtype) for v in values]
+    between = [v * 1.0000000001 for v in values if math.isfinite(v)]
+    assert package_floats.ceil_to(between, dtype).tolist() == [floats.at_or_above(v, dtype) for v in between]
+    assert package_floats.floor_to(between, dtype).tolist() == [floats.at_or_below(v, dtype) for v in between]
 
 
 def test_rows_are_cast_to_the_model_grid():

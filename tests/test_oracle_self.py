@@ -21,15 +21,15 @@ TABLE = problems()
 def test_known_answers(problem):
     """Brute force gives the radius and the status that the problem table derives by hand."""
     truth = Brute(problem.model).truth(problem.row, problem.threat, problem.label)
-    assert truth.broken == problem.broken
-    assert truth.broken_exact == problem.broken
-    assert (truth.radius_cost is None) == (problem.radius is None)
-    if problem.radius is not None:
-        with localcontext() as context:
-            context.prec = 70
-            wanted = Fraction(problem.radius)
-            size = Decimal(wanted.numerator) / Decimal(wanted.denominator)
-            assert abs(truth.radius - size) <= size * Decimal(10) ** -50
+    assert truth.broken() == truth.broken(exact=True) == problem.broken
+    if problem.radius is None:
+        assert truth.radius() == truth.radius(exact=True) == Decimal("Infinity")
+        return
+    with localcontext() as context:
+        context.prec = 70
+        wanted = Fraction(problem.radius)
+        size = Decimal(wanted.numerator) / Decimal(wanted.denominator)
+        assert abs(truth.radius() - size) <= size * Decimal(10) ** -50
 
 
 def test_imports_nothing_from_treeproof():
@@ -75,11 +75,10 @@ def slowest(model: PlainModel, row, threat: PlainThreat, label: int):
         cuts = cuts_of(model, feature)
         feature_cells = floats.cells(cuts, model.dtype)
         places.append([o.target for o in brute.options(model, threat, feature, row[feature], feature_cells)])
-    kind = np.dtype(model.sum_dtype).type
     worst, broken, least = None, False, None
     limit = brute.budget(threat.eps, threat.norm)
     for point in itertools.product(*places):
-        exact = [Fraction(float(kind(b))) for b in model.base]
+        exact = [Fraction(b) for b in model.base]
         for tree in model.trees:
             node = 0
             while tree["feature"][node] >= 0:
@@ -90,10 +89,7 @@ def slowest(model: PlainModel, row, threat: PlainThreat, label: int):
                     else x < tree["threshold"][node]
                 )
                 node = tree["left"][node] if left else tree["right"][node]
-            exact = [
-                e + Fraction(float(kind(v)))
-                for e, v in zip(exact, model.leaf_values(tree, node), strict=True)
-            ]
+            exact = [e + Fraction(v) for e, v in zip(exact, model.leaf_values(tree, node), strict=True)]
         if model.n_outputs == 1:
             margin = (exact[0] - Fraction(model.cut)) * (1 if label == 1 else -1)
         else:
@@ -116,12 +112,9 @@ def test_equals_a_slower_oracle():
         for threat in case.threats[:2]:
             truth = case.brute.truth(row, threat)
             worst, broken, least = slowest(case.model, row, threat, truth.label)
-            assert (worst, broken) == (truth.worst, truth.broken), (seed, threat)
-            assert (least is None) == (truth.radius_cost is None), (seed, threat)
-            if least is not None:
-                assert abs(Fraction(least) - Fraction(truth.radius_cost)) <= abs(Fraction(least)) * Fraction(
-                    1, 10**45
-                )
+            assert (worst, broken) == (truth.worst(), truth.broken()), (seed, threat)
+            radius = Decimal("Infinity") if least is None else brute.to_radius(least, threat.norm)
+            assert radius == truth.radius() or abs(radius - truth.radius()) <= radius * Decimal(10) ** -45
 
 
 def test_random_moves_never_beat_it():
@@ -133,17 +126,16 @@ def test_random_moves_never_beat_it():
         row = [floats.cast(v, case.model.dtype) for v in case.rows[0]]
         for threat in case.threats:
             truth = case.brute.truth(row, threat)
-            robust += not truth.broken
+            robust += not truth.broken()
             moved = random_moves(rng, case, row, threat)
             flips = brute.predict(case.model, moved)[0] != truth.label
             for other in np.array(moved)[flips]:
                 other = [float(v) for v in other]
-                assert truth.broken or brute.allowed(row, other, threat, case.model.dtype), (seed, threat)
+                assert truth.broken() or brute.allowed(row, other, threat, case.model.dtype), (seed, threat)
                 wide = PlainThreat(**{**vars(threat), "eps": math.inf})
                 if not brute.allowed(row, other, wide, case.model.dtype):
-                    assert truth.radius_cost is not None, (seed, threat)
-                    total = Fraction(brute.distance(row, other, threat))
-                    assert total * (1 + Fraction(1, 10**40)) >= Fraction(truth.radius_cost), (seed, threat)
+                    radius = brute.to_radius(brute.distance(row, other, threat), threat.norm)
+                    assert radius >= truth.radius() * (1 - Decimal(10) ** -20), (seed, threat)
     assert robust > 50
 
 
@@ -187,11 +179,11 @@ def test_cases_are_seeded_and_nasty():
         case = generate.make(seed)
         for row, threat in itertools.product(case.rows, case.threats):
             truth = case.brute.truth(row, threat)
-            seen["tie"] += truth.worst == 0
-            seen["broken" if truth.broken else "robust"] += 1
-            seen["budget tie"] += truth.worst_inside != truth.worst_outside
-            seen["inf"] += truth.radius_cost is None
-            seen["order matters"] += truth.broken != truth.broken_exact
+            seen["tie"] += truth.worst() == 0
+            seen["broken" if truth.broken() else "robust"] += 1
+            seen["budget tie"] += truth.worst(-1) != truth.worst(+1)
+            seen["inf"] += truth.radius().is_infinite()
+            seen["order matters"] += truth.broken() != truth.broken(exact=True)
             seen["missing"] += any(math.isnan(v) for v in row)
     assert min(seen.values()) > 1, seen
 
@@ -203,6 +195,6 @@ def test_float_summation_can_differ_from_exact():
     )
     truth = Brute(model).truth([0.0], PlainThreat(1, 1.0))
     assert truth.predicted == 1
-    assert truth.broken  # the floats add to 0: class 0
-    assert not truth.broken_exact  # the reals add to 1e-9
-    assert truth.worst == Fraction(1e-9)
+    assert truth.broken()  # the floats add to 0: class 0
+    assert not truth.broken(exact=True)  # the reals add to 1e-9
+    assert truth.worst() == Fraction(1e-9)

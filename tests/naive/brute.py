@@ -57,18 +57,16 @@ class Table:
             along = [1] * len(self.shape)
             along[axis] = -1
             points[:, feature] = np.broadcast_to(column.reshape(along), self.shape).reshape(-1)
-        kind = np.dtype(model.sum_dtype).type
         values = [
-            np.array([model.leaf_values(tree, n) for n in range(len(tree["feature"]))])
-            .astype(kind)
-            .astype(float)
+            np.array([model.leaf_values(tree, n) for n in range(len(tree["feature"]))], dtype=np.float64)
             for tree in model.trees
         ]
-        base = np.array([float(kind(v)) for v in model.base])
+        base = np.array(model.base, dtype=np.float64)
         # every float is a whole multiple of 2 ** -shift: exact sums are sums of whole numbers
         everything = [base, np.array([model.cut]), *values]
         self.shift = max(Fraction(v).denominator.bit_length() - 1 for part in everything for v in part.flat)
         whole = np.vectorize(lambda v: int(Fraction(v) * 2**self.shift), otypes=[object])
+        kind = np.dtype(model.sum_dtype).type  # only the model's own sum rounds the leaves to it
         self.exact = np.tile(whole(base), (self.size, 1))
         self.library = np.tile(base.astype(kind), (self.size, 1))
         for tree, value in zip(model.trees, values, strict=True):
@@ -243,19 +241,59 @@ def allowed(row, other, threat: PlainThreat, dtype: str) -> str:
 
 @dataclass
 class Truth:
-    """What brute force knows of one row under one threat, for the class at position `label`."""
+    """What brute force knows of one row under one threat, for the class at position `label`.
 
+    All allowed cells with their cost, exact margin, and whether they are predicted otherwise (by the
+    model's own summation, and by exact sums).
+    """
+
+    threat: PlainThreat
     label: int
     predicted: int
-    worst: Fraction  # exact worst-case margin within the budget
-    broken: bool  # within the budget some cell is predicted otherwise by the model's own summation
-    broken_exact: bool  # the same by exact sums
-    radius_cost: object  # least cost of a cell predicted otherwise, None if there is none
-    radius_cost_exact: object
-    radius: Decimal  # the same as a distance, Infinity if there is none
-    radius_exact: Decimal
-    worst_inside: Fraction  # worst-case margin with the budget shrunk, and grown, by a hair: equal to
-    worst_outside: Fraction  # `worst` unless a distance ties with the budget
+    total: np.ndarray  # costs, in units of 1 / unit
+    unit: int
+    margin: np.ndarray  # whole numbers over 2 ** shift
+    shift: int
+    flips: np.ndarray  # by the model's own summation
+    flips_exact: np.ndarray
+
+    def inside(self, hair: int = 0) -> np.ndarray:
+        """Cells within the budget; `hair` -1 and +1: shrunk and grown by 1e-9 of itself."""
+        limit = budget(self.threat.eps, self.threat.norm)
+        if self.threat.norm == 0:
+            hair = 0  # whole numbers are never a hair apart
+        if isinstance(limit, Decimal):
+            with localcontext() as context:
+                context.prec = DIGITS
+                return (self.total <= limit * (1 + Decimal(hair) / 10**9) * (1 + TIE)).astype(bool)
+        return (self.total <= math.floor(limit * (1 + Fraction(hair, 10**9)) * self.unit)).astype(bool)
+
+    def worst(self, hair: int = 0) -> Fraction:
+        """Exact worst-case margin within the budget."""
+        return Fraction(int(min(self.margin[self.inside(hair)])), 2**self.shift)
+
+    def broken(self, hair: int = 0, exact: bool = False) -> bool:
+        """Whether some cell within the budget is predicted otherwise."""
+        flips = self.flips_exact if exact else self.flips
+        return self.predicted != self.label or bool(flips[self.inside(hair)].any())
+
+    def radius(self, exact: bool = False) -> Decimal:
+        """Distance of the nearest cell predicted otherwise; Infinity if there is none."""
+        return self._nearest(self.flips_exact if exact else self.flips)
+
+    def radius_below(self, margin: Fraction) -> Decimal:
+        """Distance of the nearest cell whose exact margin is at most `margin`."""
+        return self._nearest((self.margin <= math.floor(margin * 2**self.shift)).astype(bool))
+
+    def _nearest(self, chosen: np.ndarray) -> Decimal:
+        if self.predicted != self.label:
+            return Decimal(0)
+        if not chosen.any():
+            return Decimal("Infinity")
+        least = min(self.total[chosen])
+        return to_radius(
+            least if isinstance(least, Decimal) else Fraction(int(least), self.unit), self.threat.norm
+        )
 
 
 class Brute:
@@ -299,7 +337,7 @@ class Brute:
             value = total[int(rng.integers(len(total)))]
         return to_radius(value if isinstance(value, Decimal) else Fraction(int(value), unit), threat.norm)
 
-    def truth(self, row, threat: PlainThreat, label: int | None = None, hair=Fraction(1, 10**9)) -> Truth:
+    def truth(self, row, threat: PlainThreat, label: int | None = None) -> Truth:
         """Everything about one row; `label` is a class position, the model's prediction by default."""
         row = [cast(v, self.model.dtype) for v in row]
         table = self.table(row)
@@ -307,54 +345,16 @@ class Brute:
         total, unit = spread(parts, threat.norm)
         predicted = int(predict(self.model, [row])[0][0])
         label = predicted if label is None else label
-        limit = budget(threat.eps, threat.norm)
-        margin = table.margin(label)[position]
-        library = table.library_class[position] != label
-        exact = table.exact_flips(label)[position]
-
-        def reached(bound) -> np.ndarray:
-            if isinstance(bound, Decimal):
-                with localcontext() as context:
-                    context.prec = DIGITS
-                    return (total <= bound * (1 + TIE)).astype(bool)
-            return (total <= math.floor(bound * unit)).astype(bool)
-
-        def worst(inside) -> Fraction:
-            return table.as_fraction(min(margin[inside]))
-
-        def least(flips):
-            if not flips.any():
-                return None
-            value = min(total[flips])
-            return value if isinstance(value, Decimal) else Fraction(int(value), unit)
-
-        inside = reached(limit)
-        wiggle = hair
-        if isinstance(limit, Decimal):
-            wiggle = Decimal(hair.numerator) / Decimal(hair.denominator)
-        if threat.norm == 0:
-            wiggle = 0  # whole numbers are never a hair apart
-        if predicted != label:
-            library_cost: object = Fraction(0)
-            exact_cost: object = Fraction(0)
-        else:
-            library_cost, exact_cost = least(library), least(exact)
-        radii = [
-            Decimal("Infinity") if value is None else to_radius(value, threat.norm)
-            for value in (library_cost, exact_cost)
-        ]
         return Truth(
+            threat=threat,
             label=label,
             predicted=predicted,
-            worst=worst(inside),
-            broken=predicted != label or bool(library[inside].any()),
-            broken_exact=predicted != label or bool(exact[inside].any()),
-            radius_cost=library_cost,
-            radius_cost_exact=exact_cost,
-            radius=radii[0],
-            radius_exact=radii[1],
-            worst_inside=worst(reached(limit * (1 - wiggle))),
-            worst_outside=worst(reached(limit * (1 + wiggle))),
+            total=total,
+            unit=unit,
+            margin=table.margin(label)[position],
+            shift=table.shift,
+            flips=table.library_class[position] != label,
+            flips_exact=table.exact_flips(label)[position],
         )
 
 

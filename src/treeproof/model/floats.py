@@ -28,13 +28,15 @@ def floor_to(values, dtype) -> np.ndarray:
 def previous(values, dtype) -> np.ndarray:
     """The grid number just below each grid number, as float64."""
     values = np.asarray(values, dtype=np.float64).astype(dtype)
-    return np.nextafter(values, np.array(-np.inf, dtype=dtype)).astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):  # beyond the largest number lies infinity
+        return np.nextafter(values, np.array(-np.inf, dtype=dtype)).astype(np.float64)
 
 
 def following(values, dtype) -> np.ndarray:
     """The grid number just above each grid number, as float64."""
     values = np.asarray(values, dtype=np.float64).astype(dtype)
-    return np.nextafter(values, np.array(np.inf, dtype=dtype)).astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.nextafter(values, np.array(np.inf, dtype=dtype)).astype(np.float64)
 
 
 def just_above(values, dtype) -> np.ndarray:
