@@ -1,0 +1,124 @@
+"""A batch of rows, certified within a budget: every class pair asked, every answer replayed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..results import Status, Witnesses
+from .replay import Replayed, holds, replay
+
+if TYPE_CHECKING:
+    from .problem import Found, Pair, Problem, Solver
+
+
+class CertifiedBatch(NamedTuple):
+    status: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    predicted: np.ndarray
+    witnesses: Witnesses
+    cast_rows: int
+
+
+def certify_batch(problem: Problem, solver: Solver, X: np.ndarray, y: np.ndarray | None) -> CertifiedBatch:
+    """Certify checked rows; `y` are positions in the model's classes."""
+    model = problem.model
+    rows = model.cast(X)
+    n = len(rows)
+    cast_rows = count_cast(X, rows)
+    predicted = model.predict_index(rows)
+    target = predicted if y is None else y
+    out = _Rows(n)
+    wrong = predicted != target
+    out.status[wrong], out.present[wrong] = Status.BROKEN, True
+    for c in np.unique(target):
+        mine = np.flatnonzero(target == c)
+        if not problem.exact_margin:  # a misclassified row needs no proof; its margin is bounded by its score
+            out.lower[mine[wrong[mine]]] = -np.inf
+            out.upper[mine[wrong[mine]]] = _score_margins(model, rows[mine[wrong[mine]]], int(c))
+            mine = mine[~wrong[mine]]
+        if len(mine):
+            _certify_class(problem, solver, rows, mine, int(c), out)
+    return CertifiedBatch(out.status, out.lower, out.upper, predicted, out.witnesses(), cast_rows)
+
+
+def count_cast(X: np.ndarray, rows: np.ndarray) -> int:
+    """Rows that rounding to the model's input type changed."""
+    if X.dtype == np.float32 or X.shape[1] == 0:
+        return 0
+    return int(np.sum(np.any((rows != X) & ~np.isnan(X), axis=1)))
+
+
+def _score_margins(model, X: np.ndarray, c: int) -> np.ndarray:
+    """An upper bound of the worst-case margin of misclassified rows: 0, or what their scores say."""
+    return np.zeros(len(X))
+
+
+class _Rows:
+    """What is known of each row while pairs are asked."""
+
+    def __init__(self, n: int) -> None:
+        self.status = np.full(n, Status.UNKNOWN, dtype=np.int8)
+        self.lower = np.full(n, np.inf)
+        self.upper = np.full(n, np.inf)
+        self.present = np.zeros(n, dtype=bool)
+        self.changed: list[tuple[np.ndarray, np.ndarray] | None] = [None] * n
+
+    def witnesses(self) -> Witnesses:
+        counts = [0 if change is None else len(change[0]) for change in self.changed]
+        kept = [change for change in self.changed if change is not None]
+        return Witnesses(
+            self.present,
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.concatenate([change[0] for change in kept]) if kept else np.zeros(0, dtype=np.int32),
+            np.concatenate([change[1] for change in kept]) if kept else np.zeros(0),
+        )
+
+
+def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.ndarray, c: int, out: _Rows) -> None:
+    """Ask every pair (c, other) about the rows `mine`, all of class c."""
+    proved = np.ones(len(mine), dtype=bool)
+    rounding = problem.threat.rounding
+    for pair in problem.pairs(c):
+        ask = np.flatnonzero(problem.exact_margin | (out.status[mine] != Status.BROKEN))
+        if len(ask) == 0:
+            continue
+        rows = X[mine[ask]]
+        found = solver.decide(pair, rows, 1.0 + rounding)
+        seen = replay(problem, pair, rows, found, problem.threat.eps)
+        robust = holds(pair, found.lower)
+        proved[ask] &= robust
+        out.lower[mine[ask]] = np.minimum(out.lower[mine[ask]], found.lower)
+        _take(out, mine[ask], found, seen)
+        again = np.flatnonzero(~robust & seen.outside)
+        if len(again) and 0 < problem.threat.norm < np.inf:
+            # the candidate costs a rounding error more than the budget: look strictly inside
+            inside = solver.decide(pair, rows[again], 1.0 - rounding)
+            _take(out, mine[ask[again]], inside, replay(problem, pair, rows[again], inside, problem.threat.eps))
+    stay = _margin_at(problem, X[mine], c)
+    out.upper[mine] = np.maximum(np.minimum(out.upper[mine], stay), out.lower[mine])
+    done = proved & (out.status[mine] == Status.UNKNOWN)
+    out.status[mine[done]] = Status.ROBUST
+
+
+def _take(out: _Rows, rows: np.ndarray, found: Found, seen: Replayed) -> None:
+    """Keep what the replay confirmed."""
+    out.upper[rows] = np.minimum(out.upper[rows], seen.margin)
+    for k in np.flatnonzero(seen.flips):
+        row = rows[k]
+        if not out.present[row]:
+            part = slice(found.offsets[k], found.offsets[k + 1])
+            out.status[row], out.present[row] = Status.BROKEN, True
+            out.changed[row] = (found.feature[part], found.value[part])
+
+
+def _margin_at(problem: Problem, X: np.ndarray, c: int) -> np.ndarray:
+    """An upper bound of each row's own real margin: staying is always allowed."""
+    scores = problem.model.decision_function(X)
+    out = np.full(len(X), np.inf)
+    for pair in problem.pairs(c):
+        margin = pair.weights[0] * (scores - problem.model.cut) if scores.ndim == 1 else scores @ pair.weights
+        out = np.minimum(out, margin + pair.doubt)
+    return out
