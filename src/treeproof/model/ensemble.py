@@ -105,7 +105,16 @@ class TreeEnsemble:
         inner = self.feature >= 0
         put(self, "threshold", np.where(inner, ceil_to(self.threshold, self.dtype), 0.0))
         put(self, "value", np.where(inner[:, None], 0.0, self.value))
-        for name in ("feature", "threshold", "left", "right", "value", "missing_left", "tree_offsets", "base"):
+        for name in (
+            "feature",
+            "threshold",
+            "left",
+            "right",
+            "value",
+            "missing_left",
+            "tree_offsets",
+            "base",
+        ):
             getattr(self, name).flags.writeable = False
 
     # ------------------------------------------------------------------ construction
@@ -150,9 +159,7 @@ class TreeEnsemble:
         arrays = validation.join_trees(trees, base)
         if classes is None:
             classes = np.arange(max(2, arrays["value"].shape[1]))
-        return cls(
-            **arrays, n_features=n_features, classes=classes, zero_class=zero_class, dtype=dtype, **fields
-        )
+        return cls(**arrays, n_features=n_features, classes=classes, zero_class=zero_class, dtype=dtype, **fields)
 
     @classmethod
     def from_stumps(

@@ -33,7 +33,9 @@ def rounding_of(model: TreeEnsemble) -> Rounding:
     if model.n_outputs == 1:
         sizes = sizes + abs(model.cut)
     terms = np.array([1 + np.sum(_touches(model, k)) for k in range(model.n_outputs)])
-    low = np.array([_lowest_bit(np.append(model.value[:, k], [model.base[k], model.cut])) for k in range(model.n_outputs)])
+    low = np.array(
+        [_lowest_bit(np.append(model.value[:, k], [model.base[k], model.cut])) for k in range(model.n_outputs)]
+    )
     library = _bound(sizes, terms, low, _DIGITS[model.sum_dtype])
     if model.sum_dtype == "float32":
         # leaves that are not float32 numbers are rounded before they are added

@@ -81,7 +81,9 @@ def _plain_tree(tree: dict, number: int) -> dict[str, np.ndarray]:
     for name in ("feature", "left", "right"):
         column = parts[name]
         if not np.all(np.isfinite(column)) or np.any(column != np.floor(column)) or np.any(np.abs(column) > 2**31 - 1):
-            raise InvalidModelError(f"tree {number}: {name} must be whole numbers. Got {column.tolist()!r:.80} instead.")
+            raise InvalidModelError(
+                f"tree {number}: {name} must be whole numbers. Got {column.tolist()!r:.80} instead."
+            )
         parts[name] = column.astype(np.int64)
     missing = np.asarray(tree.get("missing_left", np.zeros(size)), dtype=bool)
     if missing.shape != (size,):
@@ -123,7 +125,11 @@ def _check_decision(model: TreeEnsemble) -> None:
     wanted = 2 if model.n_outputs == 1 else model.n_outputs
     if model.classes.shape != (wanted,) or len(np.unique(model.classes)) != wanted:
         raise InvalidModelError(
-            must_be("classes", f"{wanted} different labels for {model.n_outputs} output(s)", model.classes.tolist())
+            must_be(
+                "classes",
+                f"{wanted} different labels for {model.n_outputs} output(s)",
+                model.classes.tolist(),
+            )
         )
     if model.zero_class not in (0, 1):
         raise InvalidModelError(must_be("zero_class", "0 or 1", model.zero_class))
@@ -214,9 +220,7 @@ def check_rows(model: TreeEnsemble, X) -> np.ndarray:
         except (TypeError, ValueError):
             raise InvalidInputError(must_be("X", "an array of numbers", array.dtype)) from None
     if array.ndim != 2 or array.shape[1] != model.n_features:
-        raise InvalidInputError(
-            must_be("X", f"of shape (rows, {model.n_features}), the model's features", array.shape)
-        )
+        raise InvalidInputError(must_be("X", f"of shape (rows, {model.n_features}), the model's features", array.shape))
     if len(array) == 0:
         raise InvalidInputError("X must have at least one row. Got an empty array instead.")
     check_finite(array, model.accepts_missing)

@@ -24,9 +24,7 @@ def check_jobs(n_jobs) -> int:
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
-def run_batches(
-    work: Callable[[slice], Any], n: int, size: int, n_jobs: int, progress
-) -> tuple[dict[int, Any], bool]:
+def run_batches(work: Callable[[slice], Any], n: int, size: int, n_jobs: int, progress) -> tuple[dict[int, Any], bool]:
     """Call ``work`` on slices of at most ``size`` of n rows; results by first row, and whether interrupted."""
     slices = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     done: dict[int, Any] = {}

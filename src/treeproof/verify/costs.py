@@ -46,9 +46,7 @@ class Row(NamedTuple):
     landing: np.ndarray  # float64 (cells,): the number a move lands on
 
 
-def ground_of(
-    problem: Problem, threat: ResolvedThreat | None = None, eps: float = np.inf, unit: float = 1.0
-) -> Ground:
+def ground_of(problem: Problem, threat: ResolvedThreat | None = None, eps: float = np.inf, unit: float = 1.0) -> Ground:
     """The cells of a problem under its (or another) threat; `eps` filters cells at p = inf only."""
     threat = problem.threat if threat is None else threat
     cuts = problem.cuts

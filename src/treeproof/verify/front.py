@@ -213,7 +213,7 @@ def _check_threat(threat, **given) -> None:
         check = check_norm if name == "norm" else check_eps
         if value is not None and check(value) != getattr(threat, name):
             raise InvalidThreatError(
-                f"{name} must be given once. Got {name}={value!r} beside a threat with {name}={getattr(threat, name)!r}."
+                f"{name} must be given once. Got {name}={value!r} beside a threat with {getattr(threat, name)!r}."
             )
 
 
@@ -236,7 +236,11 @@ def label_positions(model: TreeEnsemble, y, n: int) -> np.ndarray:
     if np.any(wrong):
         row = int(np.flatnonzero(wrong)[0])
         raise InvalidInputError(
-            must_be(f"y (row {row})", f"one of the model's classes {model.classes.tolist()}", labels[row].tolist() if hasattr(labels[row], "tolist") else labels[row])
+            must_be(
+                f"y (row {row})",
+                f"one of the model's classes {model.classes.tolist()}",
+                labels[row].tolist() if hasattr(labels[row], "tolist") else labels[row],
+            )
         )
     return place.astype(np.int64)
 

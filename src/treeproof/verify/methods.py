@@ -44,5 +44,7 @@ def solver_for(method: str, problem: Problem, options: dict[str, Any]) -> tuple[
     refusal = cls.refuses(problem)
     if refusal:
         fit, _ = choose(problem)
-        raise MethodError(f"method must be one that serves this problem. Got {method!r} instead: {refusal} Use {fit!r}.")
+        raise MethodError(
+            f"method must be one that serves this problem. Got {method!r} instead: {refusal} Use {fit!r}."
+        )
     return cls(problem, **options), method, reason

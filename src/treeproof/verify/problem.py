@@ -70,7 +70,7 @@ class Solver(Protocol):
     def nearest(self, pair: Pair, X: np.ndarray, cap: np.ndarray) -> Found:
         """Bound the distance (in eps units) of the nearest flip from below, looking no further than cap.
 
-        A row with no flip within cap has lower >= cap (inf where nothing flips at all) and no candidate.
+        A row with no flip within cap has lower inf and no candidate.
         """
         ...
 

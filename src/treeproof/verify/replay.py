@@ -63,8 +63,10 @@ def replay(problem: Problem, pair: Pair, X: np.ndarray, found: Found, eps: float
         moved[k, found.feature[part]] = found.value[part]
     exact = real_margins(problem, pair, moved)
     otherwise = problem.model.predict_index(moved) != pair.y
-    margin[chosen] = [_float_above(value) for value in exact]
-    beyond = [value < -pair.slack if pair.slack > 0 else (value < 0 or (value == 0 and pair.tie_flips)) for value in exact]
+    margin[chosen] = [float_above(value) for value in exact]
+    beyond = [
+        value < -pair.slack if pair.slack > 0 else (value < 0 or (value == 0 and pair.tie_flips)) for value in exact
+    ]
     # with exact margins the model's own float sum is not what is asked about
     flips[chosen] = np.array(beyond) & (otherwise | problem.exact_margin)
     distance[~flips] = np.inf
@@ -101,7 +103,7 @@ def real_margins(problem: Problem, pair: Pair, X: np.ndarray) -> list[float | Fr
     return out
 
 
-def _float_above(value: float | Fraction) -> float:
+def float_above(value: float | Fraction) -> float:
     """The smallest float at or above a rational; one float above a rounded sum."""
     if isinstance(value, Fraction):
         near = float(value)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..results import Status, Witnesses
-from .replay import Replayed, holds, replay
+from .replay import Replayed, float_above, holds, real_margins, replay
 
 if TYPE_CHECKING:
-    from .problem import Found, Pair, Problem, Solver
+    from .problem import Found, Problem, Solver
 
 
 class CertifiedBatch(NamedTuple):
@@ -30,15 +30,15 @@ def certify_batch(problem: Problem, solver: Solver, X: np.ndarray, y: np.ndarray
     cast_rows = count_cast(X, rows)
     predicted = model.predict_index(rows)
     target = predicted if y is None else y
-    out = _Rows(n)
+    out = RowStates(n)
     wrong = predicted != target
     out.status[wrong], out.present[wrong] = Status.BROKEN, True
     for c in np.unique(target):
         mine = np.flatnonzero(target == c)
-        if not problem.exact_margin:  # a misclassified row needs no proof; its margin is bounded by its score
-            out.lower[mine[wrong[mine]]] = -np.inf
-            out.upper[mine[wrong[mine]]] = _score_margins(model, rows[mine[wrong[mine]]], int(c))
-            mine = mine[~wrong[mine]]
+        if not problem.exact_margin and wrong[mine].any():  # a misclassified row needs no proof
+            lost, mine = mine[wrong[mine]], mine[~wrong[mine]]
+            out.lower[lost] = -np.inf
+            out.upper[lost] = _margin_at(problem, rows[lost], int(c))
         if len(mine):
             _certify_class(problem, solver, rows, mine, int(c), out)
     return CertifiedBatch(out.status, out.lower, out.upper, predicted, out.witnesses(), cast_rows)
@@ -51,12 +51,7 @@ def count_cast(X: np.ndarray, rows: np.ndarray) -> int:
     return int(np.sum(np.any((rows != X) & ~np.isnan(X), axis=1)))
 
 
-def _score_margins(model, X: np.ndarray, c: int) -> np.ndarray:
-    """An upper bound of the worst-case margin of misclassified rows: 0, or what their scores say."""
-    return np.zeros(len(X))
-
-
-class _Rows:
+class RowStates:
     """What is known of each row while pairs are asked."""
 
     def __init__(self, n: int) -> None:
@@ -65,6 +60,18 @@ class _Rows:
         self.upper = np.full(n, np.inf)
         self.present = np.zeros(n, dtype=bool)
         self.changed: list[tuple[np.ndarray, np.ndarray] | None] = [None] * n
+
+    def take(self, rows: np.ndarray, found: Found, chosen: np.ndarray) -> None:
+        """Keep the chosen candidates as the rows' witnesses."""
+        for k in np.flatnonzero(chosen):
+            part = slice(found.offsets[k], found.offsets[k + 1])
+            self.present[rows[k]] = True
+            self.changed[rows[k]] = (found.feature[part], found.value[part])
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Drop the witnesses of some rows (a mask)."""
+        for row in np.flatnonzero(rows & self.present):
+            self.present[row], self.changed[row] = False, None
 
     def witnesses(self) -> Witnesses:
         counts = [0 if change is None else len(change[0]) for change in self.changed]
@@ -77,7 +84,7 @@ class _Rows:
         )
 
 
-def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.ndarray, c: int, out: _Rows) -> None:
+def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.ndarray, c: int, out: RowStates) -> None:
     """Ask every pair (c, other) about the rows `mine`, all of class c."""
     proved = np.ones(len(mine), dtype=bool)
     rounding = problem.threat.rounding
@@ -97,25 +104,24 @@ def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.nda
             # the candidate costs a rounding error more than the budget: look strictly inside
             inside = solver.decide(pair, rows[again], 1.0 - rounding)
             _take(out, mine[ask[again]], inside, replay(problem, pair, rows[again], inside, problem.threat.eps))
-    stay = _margin_at(problem, X[mine], c)
-    out.upper[mine] = np.maximum(np.minimum(out.upper[mine], stay), out.lower[mine])
+    out.upper[mine] = np.minimum(out.upper[mine], _margin_at(problem, X[mine], c))
     done = proved & (out.status[mine] == Status.UNKNOWN)
     out.status[mine[done]] = Status.ROBUST
 
 
-def _take(out: _Rows, rows: np.ndarray, found: Found, seen: Replayed) -> None:
+def _take(out: RowStates, rows: np.ndarray, found: Found, seen: Replayed) -> None:
     """Keep what the replay confirmed."""
     out.upper[rows] = np.minimum(out.upper[rows], seen.margin)
-    for k in np.flatnonzero(seen.flips):
-        row = rows[k]
-        if not out.present[row]:
-            part = slice(found.offsets[k], found.offsets[k + 1])
-            out.status[row], out.present[row] = Status.BROKEN, True
-            out.changed[row] = (found.feature[part], found.value[part])
+    fresh = seen.flips & ~out.present[rows]
+    out.status[rows[fresh]] = Status.BROKEN
+    out.take(rows, found, fresh)
 
 
 def _margin_at(problem: Problem, X: np.ndarray, c: int) -> np.ndarray:
     """An upper bound of each row's own real margin: staying is always allowed."""
+    if problem.exact_margin:
+        every = [real_margins(problem, pair, X) for pair in problem.pairs(c)]
+        return np.array([float_above(min(margins)) for margins in zip(*every, strict=True)])
     scores = problem.model.decision_function(X)
     out = np.full(len(X), np.inf)
     for pair in problem.pairs(c):

@@ -1,0 +1,104 @@
+"""Method `additive`: exact for every ensemble whose trees each read one feature, for every p.
+
+A row is a knapsack over features (the paper's section 3.2 shows that it is NP-complete for 0 < p < inf);
+it is decided by a Lagrangian bound (`additive_dual`) and, where that leaves a gap, by merging the few
+features still open (`additive_core`). p = 0 and p = inf come by sorting (`additive_sorted`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._errors import InvalidInputError, must_be
+from ..model.staircases import Staircases, staircases_of
+from .additive_core import arena_room
+from .additive_dual import picks_room
+from .additive_options import Margin, options_room
+from .additive_rows import Answers, Asked, decide_rows, nearest_rows
+from .additive_sorted import decide_count, nearest_sorted
+from .costs import ground_of
+from .problem import Found, Pair, Problem
+
+STATES_A_SECOND = 1_000_000
+
+
+class Additive:
+    """Exact verification of additive ensembles.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_states : int
+        Budget of knapsack states a row; beyond it a row gets sound bounds.
+    time_limit : float, optional
+        Seconds a row; here a smaller state budget.
+    """
+
+    batch_rows = 4096
+
+    def __init__(self, problem: Problem, max_states: int = 200_000, time_limit: float | None = None) -> None:
+        if isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1:
+            raise InvalidInputError(must_be("max_states", "a whole number of at least 1", max_states))
+        if time_limit is not None:
+            max_states = max(1, int(min(max_states, time_limit * STATES_A_SECOND)))
+        self.problem = problem
+        self.max_states = int(max_states)
+        self.stairs = staircases_of(problem.model, problem.cuts)
+        threat = problem.threat
+        spends = 0 < threat.norm < np.inf and 0 < threat.eps < np.inf
+        self.ground = ground_of(problem, eps=threat.eps, unit=threat.eps if spends else 1.0)
+
+    @staticmethod
+    def refuses(problem: Problem) -> str | None:
+        """Why this method cannot serve a problem, if so."""
+        if problem.model.is_additive:
+            return None
+        return "'additive' needs trees that read one feature each, and this model has others."
+
+    def decide(self, pair: Pair, X: np.ndarray, limit: float) -> Found:
+        """See `Solver.decide`."""
+        threat = self.problem.threat
+        asked = self._asked(pair)
+        margin, room, picks, arena = self._room(pair)
+        if threat.norm == 0:
+            return _found(decide_count(self.ground, margin, X, asked, threat.count, room, picks))
+        if not threat.moves:
+            limit = -1.0
+        elif threat.norm == np.inf or threat.eps == np.inf:
+            limit = np.inf
+        return _found(decide_rows(self.ground, margin, X, asked, limit, room, picks, arena))
+
+    def nearest(self, pair: Pair, X: np.ndarray, cap: np.ndarray) -> Found:
+        """See `Solver.nearest`."""
+        p = self.problem.threat.norm
+        asked = self._asked(pair)
+        margin, room, picks, arena = self._room(pair)
+        error = self.problem.threat.rounding
+        if p in (0, np.inf):
+            caps = np.floor(cap) if p == 0 else cap * (1 + 2.0**-50)
+            found = nearest_sorted(self.ground, margin, X, asked, caps, room, picks)
+            lower = found.lower if p == 0 else found.lower * (1 - 2.0**-50)
+            return _found(found._replace(lower=lower))
+        with np.errstate(over="ignore"):
+            caps = cap**p * (1 + 2 * error)
+        found = nearest_rows(self.ground, margin, X, asked, caps, room, picks, arena)
+        lower = np.maximum(found.lower, 0.0) ** (1 / p) * (1 - 2 * error / min(p, 1.0))
+        return _found(found._replace(lower=lower))
+
+    def _asked(self, pair: Pair) -> Asked:
+        return Asked(pair.slack, pair.solver, pair.tie_flips, self.problem.exact_margin, self.max_states)
+
+    def _room(self, pair: Pair):
+        margin = margin_of(self.stairs, pair)
+        m = len(margin.feature)
+        return margin, options_room(margin), picks_room(m), arena_room(m, self.max_states)
+
+
+def margin_of(stairs: Staircases, pair: Pair) -> Margin:
+    """The scalar staircases of a class pair."""
+    weights = pair.weights
+    return Margin(stairs.feature, stairs.value @ weights, stairs.missing @ weights, float(stairs.base @ weights))
+
+
+def _found(answers: Answers) -> Found:
+    return Found(answers.lower, answers.offsets, answers.feature, answers.value, answers.complete)

@@ -1,0 +1,60 @@
+"""A batch of rows, each with bounds of its minimal radius: every class pair asked, every witness replayed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..results import Witnesses
+from .replay import replay
+from .within import RowStates, count_cast
+
+if TYPE_CHECKING:
+    from .problem import Problem, Solver
+
+
+class RadiusBatch(NamedTuple):
+    lower: np.ndarray
+    upper: np.ndarray
+    exact: np.ndarray
+    predicted: np.ndarray
+    witnesses: Witnesses
+    cast_rows: int
+
+
+def radius_batch(
+    problem: Problem, solver: Solver, X: np.ndarray, y: np.ndarray | None, max_radius: float
+) -> RadiusBatch:
+    """Radii of checked rows; `y` are positions in the model's classes."""
+    model = problem.model
+    rows = model.cast(X)
+    predicted = model.predict_index(rows)
+    target = predicted if y is None else y
+    out = RowStates(len(rows))
+    wrong = predicted != target
+    out.lower[wrong], out.upper[wrong], out.present[wrong] = 0.0, 0.0, True
+    for c in np.unique(target[~wrong]):
+        mine = np.flatnonzero((target == c) & ~wrong)
+        for pair in problem.pairs(int(c)):
+            cap = np.minimum(out.upper[mine], max_radius)
+            found = solver.nearest(pair, rows[mine], cap)
+            seen = replay(problem, pair, rows[mine], found, None)
+            out.lower[mine] = np.minimum(out.lower[mine], found.lower)
+            nearer = seen.flips & (seen.distance < out.upper[mine])
+            out.upper[mine[nearer]] = seen.distance[nearer]
+            out.take(mine, found, nearer)
+    beyond = out.lower > max_radius
+    out.forget(beyond)
+    out.lower[beyond], out.upper[beyond] = np.inf, np.inf
+    exact = np.isinf(out.lower) | (out.upper - out.lower <= _rounding(problem) * out.upper)
+    exact[np.isinf(out.upper) & np.isfinite(out.lower)] = False
+    return RadiusBatch(out.lower, out.upper, exact, predicted, out.witnesses(), count_cast(X, rows))
+
+
+def _rounding(problem: Problem) -> float:
+    """The relative gap that float rounding alone leaves between the two bounds."""
+    p = problem.threat.norm
+    if p == 0:
+        return 0.0
+    return 2.0**-47 if np.isinf(p) else 8 * problem.threat.rounding / min(p, 1.0)
