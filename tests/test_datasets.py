@@ -191,7 +191,8 @@ def openml_answers(X, y) -> dict[str, bytes]:
     arff = (header + "@ATTRIBUTE class {0,1,2,3,4,5,6,7,8,9}\n@DATA\n" + rows).encode()
     about = {
         "id": "554", "name": "mnist_784", "version": "1", "description": "tiny", "format": "ARFF",
-        "status": "active", "file_id": "9", "default_target_attribute": "class", "md5_checksum": hashlib.md5(arff).hexdigest(),
+        "status": "active", "file_id": "9", "default_target_attribute": "class",
+        "md5_checksum": hashlib.md5(arff).hexdigest(),
         "url": "https://www.openml.org/data/v1/download/9/mnist.arff",
     }  # fmt: skip
     column = {

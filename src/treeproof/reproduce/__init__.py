@@ -1,0 +1,104 @@
+"""The paper, measured again: every table of Wang et al. (ICML 2020), the paper's figures beside ours.
+
+``treeproof reproduce`` is the command; `run` is the function behind it. One file a table; each finished
+cell is kept at once, so an interrupted run goes on where it stopped (docs/reproducing.md).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from .._errors import InvalidInputError, must_be
+from .report import Report
+from .settings import FULL, QUICK, Settings
+
+__all__ = ["DATASETS", "TABLES", "Report", "run"]
+
+DATASETS = ("breast-cancer", "diabetes", "fashion-shoes", "mnist-1-5", "mnist-2-6")
+
+# name -> (module, function): modules are imported when their table is asked for
+TABLES = {
+    "stump-verification": ("stump_verification", "table"),
+    "tree-verification": ("tree_verification", "table"),
+    "l1-stump-training": ("stump_training", "l1_table"),
+    "l2-stump-training": ("stump_training", "l2_table"),
+    "l1-tree-training": ("tree_training", "l1_table"),
+    "l2-tree-training": ("tree_training", "l2_table"),
+    "linf-robustness": ("linf_robustness", "table"),
+    "equal-eps": ("equal_eps", "table"),
+    "figure-2": ("figure_2", "table"),
+    "frontier": ("frontier", "table"),
+}
+
+
+def run(
+    tables: Iterable[str] | None = None,
+    *,
+    datasets: Iterable[str] | None = None,
+    quick: bool = False,
+    out: str | os.PathLike = "reproduction",
+    resume: bool = True,
+    models: str | os.PathLike | None = None,
+    n_jobs: int = 1,
+    progress: Callable | None = None,
+) -> Report:
+    """Measure tables of the paper again and write the report into a folder.
+
+    Parameters
+    ----------
+    tables : names, optional
+        Keys of `TABLES`; all by default.
+    datasets : names, optional
+        Rows of these data sets only (`DATASETS`).
+    quick : bool
+        Reduced rows, clearly marked: every table in minutes.
+    out : path
+        Folder for finished cells, models and the report (reproduction.md, .html, .csv, .json).
+    resume : bool
+        Keep the cells that `out` already holds.
+    models : path, optional
+        A folder with the models that the paper's authors published; by default ``models`` beside the
+        folder that ``TREEPROOF_DATA`` names, if there is one.
+    n_jobs : int
+        Threads for training; verification is timed on one.
+    progress : callable, optional
+        Called with a `runner.Event` at every step.
+
+    Returns
+    -------
+    Report
+    """
+    from importlib import import_module
+
+    from . import runner
+
+    chosen = _known("tables", tables, TABLES)
+    wanted = None if datasets is None else tuple(_known("datasets", datasets, DATASETS))
+    settings = Settings(QUICK if quick else FULL, wanted, _models(models), n_jobs)
+    built = []
+    for name in chosen:
+        module, function = TABLES[name]
+        built.append(getattr(import_module(f".{module}", __name__), function)(settings))
+    return runner.run(built, Path(out), settings, resume=resume, progress=progress)
+
+
+def _known(name: str, asked: Iterable[str] | None, known: Iterable[str]) -> list[str]:
+    known = list(known)
+    asked = known if asked is None else list(asked)
+    for one in asked:
+        if one not in known:
+            raise InvalidInputError(must_be(name, "among " + ", ".join(known), one))
+    return [one for one in known if one in asked]
+
+
+def _models(folder: str | os.PathLike | None) -> Path | None:
+    if folder is not None:
+        path = Path(folder)
+        if not path.is_dir():
+            raise InvalidInputError(must_be("models", "an existing folder", str(folder)))
+        return path
+    data = os.environ.get("TREEPROOF_DATA")
+    beside = Path(data).resolve().parent / "models" if data else None
+    return beside if beside is not None and beside.is_dir() else None

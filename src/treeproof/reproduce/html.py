@@ -1,0 +1,76 @@
+"""The report as one self-contained HTML page (no scripts, nothing loaded from elsewhere)."""
+
+from __future__ import annotations
+
+from html import escape
+
+from . import markdown, plots
+from .report import Cell, Report, Section, show
+
+STYLE = """
+:root { color-scheme: light dark; --edge: #8885; --good: #1a7f37; --bad: #b35900; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0; }
+th, td { border: 1px solid var(--edge); padding: .25rem .6rem; text-align: right; white-space: nowrap; }
+th { text-align: center; } td.label { text-align: left; }
+small { opacity: .75; } .good { color: var(--good); } .bad { color: var(--bad); }
+.open, .failed { opacity: .6; font-style: italic; }
+svg { max-width: 100%; height: auto; }
+"""
+
+
+def render(report: Report, drawings: dict[str, str]) -> str:
+    """The whole page; `drawings` are the SVGs by file name."""
+    facts = "".join(
+        f"<li>{escape(key.replace('_', ' '))}: {escape(value)}</li>"
+        for key, value in report.environment.items()
+    )
+    legend = escape(markdown.LEGEND.replace("**", ""))
+    quick = "<p><strong>A quick run: rows are reduced throughout.</strong></p>" if report.quick else ""
+    body = "".join(_section(section, drawings) for section in report.sections)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>The paper's tables, measured again</title><style>{STYLE}</style></head><body>"
+        f"<h1>The paper's tables, measured again</h1>{quick}<ul>{facts}</ul><p>{legend}</p>"
+        f"{body}</body></html>\n"
+    )
+
+
+def _section(section: Section, drawings: dict[str, str]) -> str:
+    parts = [f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>"]
+    for group in markdown.groups(section):
+        labels = list(group[0].labels)
+        heads = "".join(f"<th>{escape(key)}</th>" for key in labels)
+        heads += "".join(f"<th>{escape(cell.header)}</th>" for cell in group[0].cells)
+        rows = ""
+        for line in group:
+            rows += "<tr>" + "".join(f'<td class="label">{escape(line.labels[key])}</td>' for key in labels)
+            rows += "".join(_cell(cell) for cell in line.cells) + "</tr>"
+        parts.append(
+            f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        )
+    remarks = [f"† {note}" for note in markdown.notes(section)]
+    remarks += [f"failed: {note}" for note in markdown.failures(section)]
+    if remarks:
+        parts.append("<ul>" + "".join(f"<li>{escape(remark)}</li>" for remark in remarks) + "</ul>")
+    parts += [drawings[name] for name in plots.names(section)]
+    return "".join(parts)
+
+
+def _cell(cell: Cell) -> str:
+    paper, ours, change = show(cell)
+    if cell.state != "done":
+        title = f' title="{escape(cell.message)}"' if cell.message else ""
+        return f'<td class="{cell.state}"{title}>{ours}</td>'
+    title = f' title="{escape(cell.reduced)}"' if cell.reduced else ""
+    if cell.paper is None:
+        return f"<td{title}>{escape(ours)}</td>"
+    good = ""
+    if cell.unit == "%" and cell.difference is not None and abs(cell.difference) > 1e-9:
+        good = "good" if cell.difference < 0 else "bad"
+    return (
+        f"<td{title}><small>{escape(paper)}</small> / <strong>{escape(ours)}</strong>"
+        f' / <span class="{good}">{escape(change)}</span></td>'
+    )

@@ -1,0 +1,52 @@
+"""From a `ModelSpec` to an estimator: the settings of the paper's experiments, in one place.
+
+Appendix A.1 of the paper: stumps with learning rate 0.4, trees with 1.0, 5,000 (l1) or 1,000 (l2)
+training rows for trees on images, and an eps schedule of about eps_p / eps_inf rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import treeproof
+
+from ..model import TreeEnsemble
+
+if TYPE_CHECKING:
+    from .workshop import ModelSpec
+
+ESTIMATORS = {
+    "stumps": "StumpBoostingClassifier",
+    "trees": "TreeBoostingClassifier",
+    "additive": "AdditiveClassifier",
+}
+
+STUMPS: dict = {"learning_rate": 0.4}
+TREES: dict = {"learning_rate": 1.0}
+ADDITIVE: dict = {"random_state": 0}
+FIGURE_2: dict = {"eps_schedule": 5}
+
+
+def words(norm: float | None, eps: float) -> str:
+    """How a model was trained, in a few letters: "standard", "linf 0.3", "l1 1.0"."""
+    if norm is None:
+        return "standard"
+    return f"l{'inf' if math.isinf(norm) else format(norm, 'g')} {eps:g}"
+
+
+def make(spec: ModelSpec, n_jobs: int):
+    """An unfitted estimator for `spec`; standard training is eps = 0."""
+    norm, eps = (1.0, 0.0) if spec.norm is None else (spec.norm, spec.eps)
+    estimator = getattr(treeproof, ESTIMATORS[spec.kind])
+    return estimator(norm=norm, eps=eps, n_jobs=n_jobs, **spec.options)
+
+
+def read_authors(path: Path, n_features: int) -> TreeEnsemble:
+    """A model that the paper's authors published, as converted in ``models/authors``."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return TreeEnsemble.from_trees(
+        content["trees"], n_features=n_features, source={"library": "the paper's authors", "file": path.name}
+    )
