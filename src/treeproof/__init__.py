@@ -17,6 +17,7 @@ _PUBLIC = {
     "Certificates": ".results",
     "Radii": ".results",
     "Status": ".results",
+    "load": ".importers",
     "certify": ".verify",
     "radius": ".verify",
     "warmup": ".verify",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         TranslationError,
         TreeproofError,
     )
+    from .importers import load
     from .model import TreeEnsemble
     from .results import Certificates, Radii, Status
     from .threat import Threat
