@@ -5,7 +5,16 @@ Kernels are plain functions on arrays: nopython, nogil, cached on disk, never fa
 those only from inside functions, so that ``import treeproof`` does not import numba.
 """
 
+from typing import Any
+
 from numba import njit
 
-kernel = njit(cache=True, nogil=True)
-inline = njit(cache=True, nogil=True, inline="always")
+
+def kernel(function) -> Any:
+    """Compile a loop on arrays."""
+    return njit(cache=True, nogil=True)(function)
+
+
+def inline(function) -> Any:
+    """Compile a small function into its callers."""
+    return njit(cache=True, nogil=True, inline="always")(function)

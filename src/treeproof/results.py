@@ -121,7 +121,7 @@ class _PerRow:
         out |= {"method": self.method, "seconds": self.seconds}
         return out
 
-    def _frame(self, columns: dict[str, np.ndarray]):
+    def _frame(self, columns: dict[str, Any]):
         try:
             import pandas
         except ImportError:
@@ -191,8 +191,8 @@ class Certificates(_PerRow):
 
     def to_frame(self):
         """One row a row, as a pandas DataFrame."""
-        columns = self._columns()
-        return self._frame({"status": [Status(code).name for code in self.status], **columns})
+        columns: dict[str, Any] = {"status": [Status(code).name for code in self.status]}
+        return self._frame(columns | self._columns())
 
     def __repr__(self) -> str:
         counts = self.counts()

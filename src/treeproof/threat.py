@@ -198,10 +198,10 @@ class ResolvedThreat:
             return sum(ratio**p for ratio in ratios) <= limit**p
         with localcontext() as context:
             context.prec = _DIGITS
-            p = Decimal(self.norm)
-            total = sum((_decimal(ratio) ** p for ratio in ratios if ratio), Decimal(0))
+            power = Decimal(self.norm)
+            total = sum((_decimal(ratio) ** power for ratio in ratios if ratio), Decimal(0))
             # a tie that 60 digits cannot tell apart is not claimed to be inside
-            return total <= _decimal(limit) ** p * (1 - Decimal(10) ** (10 - _DIGITS))
+            return total <= _decimal(limit) ** power * (1 - Decimal(10) ** (10 - _DIGITS))
 
     def distance(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
         """The norm of the moves, in float64 (relative error at most `rounding` / min(p, 1))."""

@@ -156,7 +156,7 @@ class TreeEnsemble:
         >>> TreeEnsemble.from_trees([stump], n_features=1).predict([[0.2], [0.5]])
         array([0, 1])
         """
-        arrays = validation.join_trees(trees, base)
+        arrays: dict[str, Any] = dict(validation.join_trees(trees, base))
         if classes is None:
             classes = np.arange(max(2, arrays["value"].shape[1]))
         return cls(**arrays, n_features=n_features, classes=classes, zero_class=zero_class, dtype=dtype, **fields)
@@ -195,7 +195,7 @@ class TreeEnsemble:
             raise InvalidModelError(must_be("feature", "non-negative for every stump", int(feature.min())))
         outputs = sides[0].shape[1] if count else np.atleast_1d(base).shape[0]
         nodes = 3 * np.arange(count)
-        columns = {
+        columns: dict[str, Any] = {
             "feature": np.full(3 * count, -1),
             "threshold": np.zeros(3 * count),
             "left": np.full(3 * count, -1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _PLAIN = (
 
 def to_json(model: TreeEnsemble) -> str:
     """The model as JSON text; floats are written so that they read back as the same bits."""
-    content = {"format": FORMAT, "version": VERSION}
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     for name in _PLAIN:
         content[name] = getattr(model, name)
     content["classes"] = model.classes.tolist()
@@ -69,7 +69,7 @@ def from_content(content) -> TreeEnsemble:
     if lost:
         raise InvalidModelError(f"the model file lacks {lost[0]!r}.")
     try:
-        columns = {
+        columns: dict[str, Any] = {
             name: np.asarray(content[name], dtype=np.float64 if name in ("threshold", "value", "base") else None)
             for name in _COLUMNS
         }
@@ -97,7 +97,7 @@ def _whole(column: np.ndarray, name: str) -> np.ndarray:
 
 
 def _check_plain(plain: dict) -> None:
-    kinds = {
+    kinds: dict[str, Any] = {
         "n_features": int,
         "zero_class": int,
         "cut": (int, float),

@@ -55,7 +55,7 @@ def _leaves(feature, threshold, left, right, missing_left, offsets, X, out):
             out[i, t] = leaf_of(feature, threshold, left, right, missing_left, offsets[t], X[i])
 
 
-def _arrays(model: TreeEnsemble):
+def _arrays(model: TreeEnsemble) -> tuple:
     return model.feature, model.threshold, model.left, model.right, model.missing_left
 
 

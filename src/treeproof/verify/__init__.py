@@ -1,5 +1,6 @@
 """Proofs: the public functions, and one file a method."""
 
 from .front import certify, radius
+from .warm import warmup
 
-__all__ = ["certify", "radius"]
+__all__ = ["certify", "radius", "warmup"]

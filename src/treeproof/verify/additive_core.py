@@ -39,12 +39,22 @@ class Arena(NamedTuple):
 
 def arena_room(m: int, max_states: int) -> Arena:
     """Room for `max_states` states and a beam after them."""
-    size = max_states + BEAM * (m + 1) + 1
-    floats = [np.empty(size) for _ in range(3)]
-    ints = [np.empty(size, dtype=np.int64) for _ in range(2)]
-    new = [np.empty(max_states + 1) for _ in range(3)]
-    new_ints = [np.empty(max_states + 1, dtype=np.int64) for _ in range(2)]
-    return Arena(*floats, *ints, *new, *new_ints, np.empty(m, dtype=np.int64), np.empty(m), np.empty((m + 1, 2)))
+    size, new = max_states + BEAM * (m + 1) + 1, max_states + 1
+    return Arena(
+        cost=np.empty(size),
+        gain=np.empty(size),
+        reduced=np.empty(size),
+        parent=np.empty(size, dtype=np.int64),
+        option=np.empty(size, dtype=np.int64),
+        new_cost=np.empty(new),
+        new_gain=np.empty(new),
+        new_reduced=np.empty(new),
+        new_parent=np.empty(new, dtype=np.int64),
+        new_option=np.empty(new, dtype=np.int64),
+        order=np.empty(m, dtype=np.int64),
+        key=np.empty(m),
+        after=np.empty((m + 1, 2)),
+    )
 
 
 @kernel

@@ -30,7 +30,8 @@ class Picks(NamedTuple):
 
 def picks_room(m: int) -> Picks:
     """Room for the choices of m features."""
-    return Picks(*(np.full(m, -1, dtype=np.int64) for _ in range(4)), np.zeros(6))
+    rich, poor, trial, best = (np.full(m, -1, dtype=np.int64) for _ in range(4))
+    return Picks(rich, poor, trial, best, np.zeros(6))
 
 
 @kernel
