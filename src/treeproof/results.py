@@ -194,6 +194,11 @@ class Certificates(_PerRow):
         columns: dict[str, Any] = {"status": [Status(code).name for code in self.status]}
         return self._frame(columns | self._columns())
 
+    def _repr_html_(self) -> str:
+        from .reporting.notebook import certificates_html
+
+        return certificates_html(self)
+
     def __repr__(self) -> str:
         counts = self.counts()
         clean = "" if self.clean_error is None else f"clean error {self.clean_error:.2%} <= "
@@ -278,6 +283,11 @@ class Radii(_PerRow):
     def to_frame(self):
         """One row a row, as a pandas DataFrame."""
         return self._frame(self._columns() | {"exact": self.exact})
+
+    def _repr_html_(self) -> str:
+        from .reporting.notebook import radii_html
+
+        return radii_html(self)
 
     def __repr__(self) -> str:
         lines = [

@@ -47,8 +47,9 @@ def radius_batch(
     beyond = out.lower > max_radius
     out.forget(beyond)
     out.lower[beyond], out.upper[beyond] = np.inf, np.inf
-    exact = np.isinf(out.lower) | (out.upper - out.lower <= _rounding(problem) * out.upper)
-    exact[np.isinf(out.upper) & np.isfinite(out.lower)] = False
+    exact = np.isinf(out.lower)
+    known = np.isfinite(out.upper)
+    exact[known] = out.upper[known] - out.lower[known] <= _rounding(problem) * out.upper[known]
     return RadiusBatch(out.lower, out.upper, exact, predicted, out.witnesses(), count_cast(X, rows))
 
 
