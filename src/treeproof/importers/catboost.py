@@ -66,9 +66,7 @@ def from_live(source: Any, options: Options) -> Imported:
     """Translate a ``CatBoostClassifier`` (or a ``CatBoost`` object trained with a classifier's loss)."""
     kinds = {kind.__name__ for kind in type(source).__mro__}
     if "CatBoost" not in kinds or "CatBoostRegressor" in kinds or "CatBoostRanker" in kinds:
-        raise TranslationError(
-            f"CatBoost's {type(source).__name__} is not a classifier. treeproof loads classifiers."
-        )
+        raise TranslationError(f"CatBoost's {type(source).__name__} is not a classifier. treeproof loads classifiers.")
     if not source.is_fitted():
         raise TranslationError("the CatBoost model is not fitted. Call fit first.")
     folder = tempfile.mkdtemp(prefix="treeproof-")
@@ -91,9 +89,7 @@ def from_live(source: Any, options: Options) -> Imported:
         return model.classes[(source.predict(X, prediction_type="Probability")[:, 1] > p).astype(int)]
 
     def margin(X: np.ndarray) -> np.ndarray:
-        return np.asarray(source.predict(X, prediction_type="RawFormulaVal"), dtype=np.float64).reshape(
-            len(X), -1
-        )
+        return np.asarray(source.predict(X, prediction_type="RawFormulaVal"), dtype=np.float64).reshape(len(X), -1)
 
     return Imported(model, Reference(labels, margin))
 
@@ -114,9 +110,7 @@ def _features(content: Any) -> tuple[list[tuple[int, bool]], int, tuple[str, ...
                 f"Train on numbers for it (one-hot columns, for example) and load that model."
             )
     if content.get("ctrs") or content.get("ctr_data"):
-        raise TranslationError(
-            "the CatBoost model uses statistics of categorical features (CTRs). Train on numbers."
-        )
+        raise TranslationError("the CatBoost model uses statistics of categorical features (CTRs). Train on numbers.")
     floats: list[tuple[int, bool]] = []
     words = []
     for position, feature in enumerate(parts.dig(info, "float_features", list, WHAT)):
@@ -125,12 +119,8 @@ def _features(content: Any) -> tuple[list[tuple[int, bool]], int, tuple[str, ...
             raise InvalidModelError(f"{what} is out of order.")
         treatment = parts.dig(feature, "nan_value_treatment", str, what)
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
-            raise InvalidModelError(
-                must_be(f"{what}: nan_value_treatment", "AsIs, AsFalse or AsTrue", treatment)
-            )
-        floats.append(
-            (parts.whole(feature, "flat_feature_index", what, high=2**31 - 2), treatment != "AsTrue")
-        )
+            raise InvalidModelError(must_be(f"{what}: nan_value_treatment", "AsIs, AsFalse or AsTrue", treatment))
+        floats.append((parts.whole(feature, "flat_feature_index", what, high=2**31 - 2), treatment != "AsTrue"))
         words.append(feature.get("feature_id"))
     columns = [column for column, _ in floats]
     if not floats or len(set(columns)) != len(columns):
@@ -145,8 +135,7 @@ def _loss(content: Any) -> str:
     loss = parts.dig(content, "model_info.params.loss_function.type", str, WHAT)
     if loss not in _BINARY + _MULTI:
         raise TranslationError(
-            f"the CatBoost model's loss is {loss!r}. treeproof loads classifiers: "
-            f"{', '.join(_BINARY + _MULTI)}."
+            f"the CatBoost model's loss is {loss!r}. treeproof loads classifiers: {', '.join(_BINARY + _MULTI)}."
         )
     return loss
 
@@ -167,8 +156,7 @@ def _split(content: Any, floats: list[tuple[int, bool]], what: str) -> tuple[int
     kind = parts.dig(content, "split_type", str, what)
     if kind != "FloatFeature":
         raise TranslationError(
-            f"the CatBoost model has a split of type {kind!r}. treeproof translates splits on numeric "
-            f"features."
+            f"the CatBoost model has a split of type {kind!r}. treeproof translates splits on numeric features."
         )
     index = parts.whole(content, "float_feature_index", what, high=len(floats) - 1)
     border = parts.numbers([content.get("border")], f"{what}: border")[0]
@@ -183,8 +171,7 @@ def _oblivious(content: Any, number: int, floats, outputs: int) -> dict[str, np.
     depth = len(splits)
     if depth > MAX_DEPTH or len(values) != outputs << depth:
         raise InvalidModelError(
-            f"{what} has {depth} splits and {len(values)} leaf values; {outputs} for each of 2^depth "
-            f"leaves are needed."
+            f"{what} has {depth} splits and {len(values)} leaf values; {outputs} for each of 2^depth leaves are needed."
         )
     inner = (1 << depth) - 1
     rules = [_split(split, floats, what) for split in reversed(splits)]
@@ -225,9 +212,7 @@ def _nested(content: Any, number: int, floats, outputs: int) -> dict[str, np.nda
                 stack.append((parts.dig(node, name, dict, what), place, index, depth + 1))
         else:
             value = parts.dig(node, "value", (int, float, list), what)
-            value = parts.numbers(
-                value if isinstance(value, list) else [value], f"{what}: value", size=outputs
-            )
+            value = parts.numbers(value if isinstance(value, list) else [value], f"{what}: value", size=outputs)
             rows.append((-1, 0.0, False, value))
     feature, threshold, missing, values = zip(*rows, strict=True)
     children = np.array(links)
@@ -256,9 +241,7 @@ def _classes(info: dict, options: Options, count: int) -> np.ndarray:
 def _decision(info: dict, options: Options, outputs: int) -> tuple[float, float]:
     p = parts.probability(options, outputs)
     if p is None and outputs == 1 and info.get("binclass_probability_threshold") is not None:
-        p = float(
-            parts.numbers([info["binclass_probability_threshold"]], f"{WHAT}: probability threshold")[0]
-        )
+        p = float(parts.numbers([info["binclass_probability_threshold"]], f"{WHAT}: probability threshold")[0])
         if not 0 < p < 1:
             raise InvalidModelError(must_be(f"{WHAT}: probability threshold", "strictly between 0 and 1", p))
     if p is None:

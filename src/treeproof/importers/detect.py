@@ -91,9 +91,7 @@ def content_of(data: bytes) -> tuple[str, Any]:
 def kind_of(content: Any) -> tuple[str, Any]:
     """The kind of a parsed JSON document."""
     if isinstance(content, list):
-        raise TranslationError(
-            f"the model file is a list: a JSON dump of XGBoost, which loses digits. {_XGB}"
-        )
+        raise TranslationError(f"the model file is a list: a JSON dump of XGBoost, which loses digits. {_XGB}")
     if isinstance(content, dict):
         if content.get("format") == own.FORMAT:
             return "treeproof", content

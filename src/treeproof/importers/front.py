@@ -124,17 +124,13 @@ def _compared(found: Imported, check: bool) -> TreeEnsemble:
         return model
     notes = list(model.source.get("notes", []))
     if not check:
-        return replace(
-            model, source={**model.source, "notes": [*notes, "check=False: not compared with the library"]}
-        )
+        return replace(model, source={**model.source, "notes": [*notes, "check=False: not compared with the library"]})
     from .check import verify
 
     result = verify(model, reference)
     notes.append(f"equal to the library's own predictions on {result['rows']} rows around all thresholds")
     if result["within_float_error"]:
-        notes.append(
-            f"on {result['within_float_error']} of them the class hangs on the rounding of the sum alone"
-        )
+        notes.append(f"on {result['within_float_error']} of them the class hangs on the rounding of the sum alone")
     return replace(model, source={**model.source, "check": result, "notes": notes})
 
 

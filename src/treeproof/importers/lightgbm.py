@@ -24,15 +24,9 @@ WHAT = "the LightGBM model"
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold
 ABOVE_ZERO = float(np.nextafter(ZERO, 1.0))
 MAX_EXPANDED = 2**22
-_SUFFIX = {
-    "binary": 1,
-    "multiclass": 0,
-    "softmax": 0,
-    "multiclassova": 1,
-    "multiclass_ova": 1,
-    "ova": 1,
-    "ovr": 1,
-}
+# the float64 sigmoid first exceeds 0.5 just above this score: a tie that rounding tips by less is still class 0
+LOGISTIC_CUT = 1.5 * 2.0**-53
+_ONE_VS_ALL = ("multiclassova", "multiclass_ova", "ova", "ovr")
 
 
 def from_content(content: bytes, options: Options, labels: Any = None) -> Imported:
@@ -64,9 +58,7 @@ def from_content(content: bytes, options: Options, labels: Any = None) -> Import
     rounds = kept[1] - kept[0]
     averaged = "average_output" in header
     if averaged:
-        notes.append(
-            f"raw scores are sums over {rounds} rounds; LightGBM divides them by {rounds} before the sigmoid"
-        )
+        notes.append(f"raw scores are sums over {rounds} rounds; LightGBM divides them by {rounds} before the sigmoid")
     cut, slack = _decision(objective, sigmoid, options, outputs, rounds if averaged else 1)
     model = TreeEnsemble.from_trees(
         plain,
@@ -95,9 +87,7 @@ def from_live(source: Any, options: Options) -> Imported:
     kinds = {kind.__name__ for kind in type(source).__mro__}
     sklearn = "LGBMModel" in kinds
     if sklearn and "LGBMClassifier" not in kinds:
-        raise TranslationError(
-            f"LightGBM's {type(source).__name__} is not a classifier. treeproof loads classifiers."
-        )
+        raise TranslationError(f"LightGBM's {type(source).__name__} is not a classifier. treeproof loads classifiers.")
     if not sklearn and "Booster" not in kinds:
         raise TranslationError(
             f"LightGBM's {type(source).__name__} is not a model. Pass its Booster or LGBMClassifier."
@@ -178,9 +168,7 @@ def _read(content: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
         raise InvalidModelError(f"{WHAT} file is cut short: its line 'end of trees' is missing.")
     stated = len(header.get("tree_sizes", "").split())
     if stated != len(blocks):
-        raise InvalidModelError(
-            f"{WHAT} file is damaged: it announces {stated} trees and holds {len(blocks)}."
-        )
+        raise InvalidModelError(f"{WHAT} file is damaged: it announces {stated} trees and holds {len(blocks)}.")
     return header, blocks
 
 
@@ -193,9 +181,7 @@ def _column(block: dict[str, str], name: str, what: str, size: int, integer: boo
     if len(words) != size:
         raise InvalidModelError(must_be(f"{what}: {name}", f"{size} numbers", f"{len(words)} numbers"))
     try:
-        return parts.numbers(
-            [int(word) if integer else float(word) for word in words], f"{what}: {name}", integer
-        )
+        return parts.numbers([int(word) if integer else float(word) for word in words], f"{what}: {name}", integer)
     except (ValueError, OverflowError) as error:
         if isinstance(error, InvalidModelError):
             raise
@@ -209,7 +195,7 @@ def _version(header: dict[str, str]) -> str:
 def _objective(header: dict[str, str]) -> tuple[str, float]:
     words = header.get("objective", "").split()
     name = words[0] if words else "none"
-    if name not in _SUFFIX:
+    if name not in ("binary", "multiclass", "softmax", *_ONE_VS_ALL):
         raise TranslationError(
             f"the LightGBM model's objective is {name!r}. treeproof loads classifiers: binary, multiclass, "
             f"multiclassova."
@@ -224,7 +210,7 @@ def _objective(header: dict[str, str]) -> tuple[str, float]:
                 sigmoid = math.nan
     if not 0 < sigmoid < math.inf:
         raise InvalidModelError(must_be(f"{WHAT}: sigmoid", "a positive number", header["objective"]))
-    if name in ("multiclassova", "multiclass_ova", "ova", "ovr"):
+    if name in _ONE_VS_ALL:
         return "multiclassova", sigmoid
     return ("multiclass" if name == "softmax" else name), sigmoid
 
@@ -236,9 +222,7 @@ def _tree(block: dict[str, str], number: int, names: list[str], budget: int) -> 
     what = f"{WHAT}, tree {number}"
     leaves = _whole(block, "num_leaves", low=1, what=what)
     if block.get("is_linear", "0") != "0":
-        raise TranslationError(
-            "the LightGBM model has linear leaves (linear_tree=True). Train with linear_tree=False."
-        )
+        raise TranslationError("the LightGBM model has linear leaves (linear_tree=True). Train with linear_tree=False.")
     values = _column(block, "leaf_value", what, leaves)
     if leaves == 1:
         return {
@@ -256,9 +240,7 @@ def _tree(block: dict[str, str], number: int, names: list[str], budget: int) -> 
     children = [_column(block, side, what, inner, integer=True) for side in ("left_child", "right_child")]
     for side in children:
         if np.any((side >= inner) | (side < -leaves)):
-            raise InvalidModelError(
-                f"{what}: a child lies outside the tree's {inner} splits and {leaves} leaves."
-            )
+            raise InvalidModelError(f"{what}: a child lies outside the tree's {inner} splits and {leaves} leaves.")
     if np.any(feature < 0):
         raise InvalidModelError(f"{what} has a split on a negative feature.")
     categorical = np.flatnonzero(decision & 1)
@@ -374,9 +356,7 @@ class _Grown:
         return {name: np.asarray(column) for name, column in self.columns.items()}
 
 
-def _pieces(
-    tree: dict[str, np.ndarray], node: int, odd: bool, low: float, high: float
-) -> list[tuple[float, int]]:
+def _pieces(tree: dict[str, np.ndarray], node: int, odd: bool, low: float, high: float) -> list[tuple[float, int]]:
     """(upper end, child) of the pieces into which a split cuts the interval [low, high)."""
     left, right = int(tree["left"][node]), int(tree["right"][node])
     threshold = float(tree["threshold"][node])
@@ -397,14 +377,12 @@ def _pieces(
 # ---------------------------------------------------------------- decisions
 
 
-def _decision(
-    objective: str, sigmoid: float, options: Options, outputs: int, rounds: int
-) -> tuple[float, float]:
+def _decision(objective: str, sigmoid: float, options: Options, outputs: int, rounds: int) -> tuple[float, float]:
     """The score above which class 1 is predicted, and the slack of that decision."""
     p = parts.probability(options, outputs)
     if objective == "binary":
         p = 0.5 if p is None else p
-        cut = 0.0 if p == 0.5 else parts.logit(p) / sigmoid * rounds
+        cut = (LOGISTIC_CUT if p == 0.5 else parts.logit(p)) / sigmoid * rounds
         return cut, parts.sigmoid_slack(p, 52) / sigmoid * rounds
     return 0.0, (2.0**-49 * rounds if objective == "multiclass" else 0.0)
 
@@ -420,7 +398,5 @@ def _largest_score(model: TreeEnsemble) -> float:
     """The largest size that any class's score can reach."""
     sizes = np.abs(model.value)
     return (
-        float(np.maximum.reduceat(sizes, model.tree_offsets[:-1], axis=0).sum(axis=0).max())
-        if model.n_trees
-        else 0.0
+        float(np.maximum.reduceat(sizes, model.tree_offsets[:-1], axis=0).sum(axis=0).max()) if model.n_trees else 0.0
     )

@@ -32,6 +32,7 @@ class Reference(NamedTuple):
     labels: Callable[[np.ndarray], np.ndarray]
     margin: Callable[[np.ndarray], np.ndarray] | None  # (n, n_outputs), or None where there is no raw score
     scale: float = 1.0  # our scores are the library's raw scores times this
+    repair: Callable[[np.ndarray], np.ndarray] | None = None  # replaces numbers that the library refuses
 
 
 class Imported(NamedTuple):
@@ -107,8 +108,7 @@ def float32(values: np.ndarray) -> np.ndarray:
 def check_size(nodes: int, outputs: int, what: str) -> None:
     if nodes * outputs > MAX_VALUES:
         raise InvalidModelError(
-            f"{what} states {nodes} nodes and {outputs} classes: more leaf values than treeproof will hold "
-            f"in memory."
+            f"{what} states {nodes} nodes and {outputs} classes: more leaf values than treeproof will hold in memory."
         )
 
 
@@ -168,9 +168,7 @@ def labels_or(options: Options, found: Sequence | np.ndarray | None, count: int)
     if array.dtype == object:
         array = np.asarray(array.tolist())
     if array.shape != (count,):
-        raise InvalidInputError(
-            must_be("classes", f"{count} labels, one for each class of the model", list(given))
-        )
+        raise InvalidInputError(must_be("classes", f"{count} labels, one for each class of the model", list(given)))
     return array
 
 
@@ -198,8 +196,7 @@ def probability(options: Options, outputs: int) -> float | None:
         raise InvalidInputError(must_be("decision_threshold", "a probability strictly between 0 and 1", p))
     if outputs > 1:
         raise InvalidInputError(
-            "decision_threshold must be left out for a model of several classes: it predicts the largest "
-            "score."
+            "decision_threshold must be left out for a model of several classes: it predicts the largest score."
         )
     return float(p)
 
@@ -225,9 +222,7 @@ def rounds(options: Options, count: int, default: tuple[int, int], what: str) ->
         or not all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in wanted)
         or not 0 <= wanted[0] < wanted[1] <= count
     ):
-        raise InvalidInputError(
-            must_be("iteration_range", f"(first, end) within the {count} rounds of {what}", wanted)
-        )
+        raise InvalidInputError(must_be("iteration_range", f"(first, end) within the {count} rounds of {what}", wanted))
     return int(wanted[0]), int(wanted[1])
 
 

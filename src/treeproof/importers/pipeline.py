@@ -27,9 +27,7 @@ def from_live(source: Any, options: Options) -> Imported:
     steps = [(name, step) for name, step in source.steps[:-1] if step is not None and step != "passthrough"]
     last_name, last = source.steps[-1]
     if last is None or isinstance(last, str):
-        raise TranslationError(
-            f"the pipeline's last step {last_name!r} must be a classifier of trees. Got none."
-        )
+        raise TranslationError(f"the pipeline's last step {last_name!r} must be a classifier of trees. Got none.")
     for name, step in steps:
         if type(step).__name__ not in SCALERS or not type(step).__module__.startswith("sklearn."):
             raise TranslationError(
@@ -41,7 +39,8 @@ def from_live(source: Any, options: Options) -> Imported:
     inner = live(last, options)
     if not steps:
         return inner
-    model = _pulled(inner.model, steps)
+    actions = [action for name, step in steps for action in _actions(name, step, inner.model.n_features)]
+    model = _pulled(inner.model, actions)
     names = parts.feature_names(getattr(source, "feature_names_in_", None), model.n_features)
     facts = dict(inner.model.source)
     facts["notes"] = [
@@ -51,10 +50,10 @@ def from_live(source: Any, options: Options) -> Imported:
         f"(for float64 rows; the pipeline computes otherwise on float32 rows)",
     ]
     model = replace(model, feature_names=names, source=facts)
-    return Imported(model, _reference(source, [step for _, step in steps], inner), inner.rounds)
+    return Imported(model, _reference([step for _, step in steps], actions, inner), inner.rounds)
 
 
-def _reference(source: Any, scalers: list, inner: Imported) -> Reference | None:
+def _reference(scalers: list, actions: list, inner: Imported) -> Reference | None:
     if inner.reference is None:
         return None
 
@@ -68,12 +67,22 @@ def _reference(source: Any, scalers: list, inner: Imported) -> Reference | None:
         lambda X: labels(scaled(X)),
         None if margin is None else (lambda X: margin(scaled(X))),
         inner.reference.scale,
+        lambda X: _repaired(X, actions, inner.model.dtype),
     )
 
 
-def _pulled(model: TreeEnsemble, steps: list[tuple[str, Any]]) -> TreeEnsemble:
+def _repaired(X: np.ndarray, actions: list, dtype: str) -> np.ndarray:
+    """Rows without the numbers that scaling carries beyond the classifier's float type: the library refuses them."""
+    feature = np.arange(X.shape[1])
+    beyond = np.isinf(_apply(actions, X, feature, dtype))
+    if not beyond.any():
+        return X
+    middle = _first_reaching(actions, feature, np.zeros(len(feature)), dtype)
+    return np.where(beyond, np.where(np.isfinite(middle), middle, 0.0), X)
+
+
+def _pulled(model: TreeEnsemble, actions: list) -> TreeEnsemble:
     """The model with thresholds on the raw float64 columns."""
-    actions = [action for name, step in steps for action in _actions(name, step, model.n_features)]
     inner = np.flatnonzero((model.feature >= 0) & np.isfinite(model.threshold))
     threshold = np.array(model.threshold)
     threshold[inner] = _first_reaching(actions, model.feature[inner], model.threshold[inner], model.dtype)
@@ -116,9 +125,7 @@ def _actions(name: str, step: Any, features: int) -> list[tuple[str, np.ndarray]
     return actions
 
 
-def _apply(
-    actions: list[tuple[str, np.ndarray]], x: np.ndarray, feature: np.ndarray, dtype: str
-) -> np.ndarray:
+def _apply(actions: list[tuple[str, np.ndarray]], x: np.ndarray, feature: np.ndarray, dtype: str) -> np.ndarray:
     """The pipeline's arithmetic on single numbers of given columns, up to what the model compares."""
     with np.errstate(all="ignore"):
         for action, parameter in actions:

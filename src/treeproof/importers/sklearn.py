@@ -51,9 +51,7 @@ def from_live(source: Any, options: Options) -> Imported:
 
 
 def _is(source: Any, name: str) -> bool:
-    return any(
-        kind.__name__ == name and kind.__module__.startswith("sklearn.") for kind in type(source).__mro__
-    )
+    return any(kind.__name__ == name and kind.__module__.startswith("sklearn.") for kind in type(source).__mro__)
 
 
 def _check_fitted(source: Any) -> None:
@@ -65,13 +63,9 @@ def _check_fitted(source: Any) -> None:
     except NotFittedError:
         raise TranslationError(f"the {type(source).__name__} is not fitted. Call fit first.") from None
     if getattr(source, "n_outputs_", 1) != 1:
-        raise TranslationError(
-            f"the {type(source).__name__} predicts several outputs. Train one model for each."
-        )
+        raise TranslationError(f"the {type(source).__name__} predicts several outputs. Train one model for each.")
     if len(source.classes_) < 2:
-        raise TranslationError(
-            f"the {type(source).__name__} was trained on one class only: nothing can change."
-        )
+        raise TranslationError(f"the {type(source).__name__} was trained on one class only: nothing can change.")
 
 
 # ---------------------------------------------------------------- pieces
@@ -160,9 +154,7 @@ def _averaged(source: Any, members: list[tuple[Any, np.ndarray | None]], options
     fields = _fields(source, options, notes=notes, decision_slack=slack)
     if p is not None:
         fields.update(cut=p * count, decision_slack=4 * 2.0**-52 * count)
-    model = TreeEnsemble.from_trees(
-        trees, source.n_features_in_, base=np.zeros(outputs), dtype="float32", **fields
-    )
+    model = TreeEnsemble.from_trees(trees, source.n_features_in_, base=np.zeros(outputs), dtype="float32", **fields)
 
     def margin(X: np.ndarray) -> np.ndarray:
         chance = source.predict_proba(X)
@@ -191,8 +183,7 @@ def _bagging(source: Any, options: Options) -> Imported:
 def _check_base(tree: Any, name: str) -> None:
     if not (_is(tree, "DecisionTreeClassifier")):
         raise TranslationError(
-            f"the {name} is built on {type(tree).__name__}. treeproof translates it over "
-            f"DecisionTreeClassifier only."
+            f"the {name} is built on {type(tree).__name__}. treeproof translates it over DecisionTreeClassifier only."
         )
 
 
@@ -203,9 +194,7 @@ def _adaboost(source: Any, options: Options) -> Imported:
     for tree, weight in zip(source.estimators_, source.estimator_weights_, strict=False):
         _check_base(tree, "AdaBoostClassifier")
         # a tree votes for the first largest class of its leaf, among the classes that it knows
-        vote = np.searchsorted(
-            source.classes_, np.asarray(tree.classes_)[tree.tree_.value[:, 0, :].argmax(axis=1)]
-        )
+        vote = np.searchsorted(source.classes_, np.asarray(tree.classes_)[tree.tree_.value[:, 0, :].argmax(axis=1)])
         mine = np.arange(classes) == vote[:, None]
         values = np.where(mine, weight, -1 / (classes - 1) * weight)
         trees.append(_columns(tree.tree_, values[:, 1] if classes == 2 else values))
@@ -214,9 +203,7 @@ def _adaboost(source: Any, options: Options) -> Imported:
     notes = ["scores are sums of votes; scikit-learn divides them by the sum of the weights"]
     slack = 0.0 if classes == 2 else 4 * 2.0**-52 * total
     fields = _fields(source, options, notes=notes, decision_slack=slack)
-    model = TreeEnsemble.from_trees(
-        trees, source.n_features_in_, base=np.zeros(outputs), dtype="float32", **fields
-    )
+    model = TreeEnsemble.from_trees(trees, source.n_features_in_, base=np.zeros(outputs), dtype="float32", **fields)
     scale = total / 2 if classes == 2 else total
     return Imported(model, Reference(_labels(source, model, options), _decision_function(source), scale))
 

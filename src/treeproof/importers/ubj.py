@@ -66,14 +66,10 @@ class _Reader:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise InvalidModelError(
-                f"the UBJSON file has text that is not UTF-8 before byte {self.place}."
-            ) from None
+            raise InvalidModelError(f"the UBJSON file has text that is not UTF-8 before byte {self.place}.") from None
 
     def unexpected(self, mark: bytes, wanted: str) -> InvalidModelError:
-        return InvalidModelError(
-            f"the UBJSON file has {mark!r} at byte {self.place - 1} where {wanted} should be."
-        )
+        return InvalidModelError(f"the UBJSON file has {mark!r} at byte {self.place - 1} where {wanted} should be.")
 
     def value(self, mark: bytes, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -109,8 +105,7 @@ class _Reader:
         # each entry takes a byte at least: types without any content are refused where they are counted
         if kind in _CONSTANTS or not 0 <= count <= len(self.data) - self.place:
             raise InvalidModelError(
-                f"the UBJSON file is damaged: a container of {count} entries is announced at byte "
-                f"{self.place}."
+                f"the UBJSON file is damaged: a container of {count} entries is announced at byte {self.place}."
             )
         return kind, count
 

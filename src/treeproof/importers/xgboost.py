@@ -95,13 +95,9 @@ def from_live(source: Any, options: Options) -> Imported:
     kinds = {kind.__name__ for kind in type(source).__mro__}
     sklearn = "XGBModel" in kinds
     if not sklearn and "Booster" not in kinds:
-        raise TranslationError(
-            f"XGBoost's {type(source).__name__} is not a model. Pass its Booster or XGBClassifier."
-        )
+        raise TranslationError(f"XGBoost's {type(source).__name__} is not a model. Pass its Booster or XGBClassifier.")
     if sklearn and "XGBClassifier" not in kinds:
-        raise TranslationError(
-            f"XGBoost's {type(source).__name__} is not a classifier. treeproof loads classifiers."
-        )
+        raise TranslationError(f"XGBoost's {type(source).__name__} is not a classifier. treeproof loads classifiers.")
     if sklearn:
         missing = getattr(source, "missing", None)
         if missing is not None and not (isinstance(missing, (float, np.floating)) and math.isnan(missing)):
@@ -155,9 +151,7 @@ def _booster(content: Any) -> tuple[dict, np.ndarray | None]:
     if name == "gbtree":
         return booster, None
     if name != "dart":
-        raise TranslationError(
-            f"the XGBoost model's booster is {name!r}. treeproof loads 'gbtree' and 'dart'."
-        )
+        raise TranslationError(f"the XGBoost model's booster is {name!r}. treeproof loads 'gbtree' and 'dart'.")
     inner = parts.dig(booster, "gbtree", dict, WHAT)
     size = len(parts.dig(inner, "model.trees", list, WHAT))
     drop = parts.numbers(booster.get("weight_drop"), f"{WHAT}: weight_drop", size=size)
@@ -171,9 +165,7 @@ def _outputs(content: Any, objective: str) -> int:
         "num_target" in content["learner"]["learner_model_param"]
         and parts.whole(content, path + "num_target", WHAT) > 1
     ):
-        raise TranslationError(
-            "the XGBoost model predicts several targets at once. Train one model for each target."
-        )
+        raise TranslationError("the XGBoost model predicts several targets at once. Train one model for each target.")
     if objective in _BINARY and classes <= 1:
         return 1
     if objective in _MULTI and classes >= 2:
@@ -181,8 +173,7 @@ def _outputs(content: Any, objective: str) -> int:
     if objective in _BINARY + _MULTI:
         raise InvalidModelError(f"{WHAT} is of objective {objective!r} but states {classes} classes.")
     raise TranslationError(
-        f"the XGBoost model's objective is {objective!r}. treeproof loads classifiers: "
-        f"{', '.join(_BINARY + _MULTI)}."
+        f"the XGBoost model's objective is {objective!r}. treeproof loads classifiers: {', '.join(_BINARY + _MULTI)}."
     )
 
 
@@ -205,9 +196,7 @@ def _kept(booster: dict, attributes: dict, options: Options, sklearn: bool, outp
             raise InvalidModelError(f"{WHAT} has {trees} trees, not a whole number of boosting rounds.")
     bounds = parts.numbers(bounds, f"{WHAT}: iteration_indptr", integer=True)
     if len(bounds) < 1 or bounds[0] != 0 or bounds[-1] != trees or np.any(np.diff(bounds) < 0):
-        raise InvalidModelError(
-            must_be(f"{WHAT}: iteration_indptr", f"rising from 0 to {trees}", bounds.tolist())
-        )
+        raise InvalidModelError(must_be(f"{WHAT}: iteration_indptr", f"rising from 0 to {trees}", bounds.tolist()))
     count = len(bounds) - 1
     best = attributes.get("best_iteration")
     notes = []
@@ -219,8 +208,7 @@ def _kept(booster: dict, attributes: dict, options: Options, sklearn: bool, outp
             notes.append(f"the best {best} of {count} rounds, as XGBClassifier.predict uses them")
         elif best < count:
             notes.append(
-                f"all {count} rounds, as Booster.predict uses them; iteration_range=(0, {best}) keeps the "
-                f"best"
+                f"all {count} rounds, as Booster.predict uses them; iteration_range=(0, {best}) keeps the best"
             )
     start, end = parts.rounds(options, count, default, "the model")
     if options.iteration_range is not None:
@@ -277,12 +265,8 @@ def _base(content: Any, objective: str, outputs: int) -> np.ndarray:
     try:
         stated = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
-        raise InvalidModelError(
-            must_be(f"{WHAT}: base_score", "a number or a list of numbers", text)
-        ) from None
-    base = parts.float32(
-        parts.numbers(stated if isinstance(stated, list) else [stated], f"{WHAT}: base_score")
-    )
+        raise InvalidModelError(must_be(f"{WHAT}: base_score", "a number or a list of numbers", text)) from None
+    base = parts.float32(parts.numbers(stated if isinstance(stated, list) else [stated], f"{WHAT}: base_score"))
     if len(base) not in (1, outputs):
         raise InvalidModelError(must_be(f"{WHAT}: base_score", f"1 or {outputs} numbers", text))
     if objective == "binary:logistic":
