@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,19 @@ class ResolvedThreat:
         """1 / (scale * unit): distances become dimensionless."""
         return 1.0 / (self.scale * unit)
 
+    def root_below(self, cost):
+        """A distance that is surely at most the real one of a summed cost (relative error: `rounding`)."""
+        p = self.norm
+        if p == 0:
+            return cost
+        if p == np.inf:
+            return cost * (1 - 2.0**-50)
+        cost = np.maximum(cost, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # 1 / p is rounded too, and the power amplifies that by log(cost)
+            loose = np.where((cost > 0) & (cost < np.inf), np.abs(np.log(cost)) / p * 2.0**-52, 0.0)
+        return cost ** (1 / p) * (1 - 2 * self.rounding / min(p, 1.0) - loose)
+
     def admits(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
         """Whether each single move is in the direction and range allowed (whatever the budget)."""
         up, down = after > before, after < before
@@ -186,22 +200,41 @@ class ResolvedThreat:
         return self._allows_exactly(feature, before, after, eps)
 
     def _allows_exactly(self, feature, before, after, eps) -> bool:
-        ratios = [
-            abs(Fraction(float(a)) - Fraction(float(b))) / Fraction(float(self.scale[j]))
-            for j, b, a in zip(feature, before, after, strict=True)
-        ]
-        limit = Fraction(float(eps))
-        if self.norm == np.inf:
-            return max(ratios) <= limit
-        if self.norm == int(self.norm) and self.norm <= 64:
-            p = int(self.norm)
-            return sum(ratio**p for ratio in ratios) <= limit**p
+        if len(feature) == 1 and self.norm > 0:  # no power is needed
+            return self._ratio(feature[0], before[0], after[0]) <= Fraction(float(eps))
+        costs = [self.exact_cost(j, b, a, up=True) for j, b, a in zip(feature, before, after, strict=True)]
+        total = max(costs) if self.norm == np.inf else sum(costs[1:], costs[0])
+        return total <= self.exact_budget(eps, up=False)
+
+    def exact_cost(self, feature: int, before: float, after: float, up: bool) -> Fraction:
+        """(|move| / scale)^p, the ratio itself at p = inf: as a rational, rounded (up or down) where it is none."""
+        if self.norm == 0:
+            return Fraction(int(before != after))
+        return self._power(self._ratio(feature, before, after), up)
+
+    def exact_budget(self, eps: float, up: bool) -> Fraction:
+        """What exact costs must not exceed."""
+        return Fraction(int(np.floor(eps))) if self.norm == 0 else self._power(Fraction(float(eps)), up)
+
+    def _ratio(self, feature: int, before: float, after: float) -> Fraction:
+        return abs(Fraction(float(after)) - Fraction(float(before))) / Fraction(float(self.scale[feature]))
+
+    def _power(self, ratio: Fraction, up: bool) -> Fraction:
+        """ratio^p, rounded in the 55th digit where it is not rational."""
+        if self.norm == np.inf or ratio == 0:
+            return ratio
+        power = Fraction(self.norm)
+        root: Fraction | None = ratio
+        degree = power.denominator  # a float's denominator is a power of two
+        while root is not None and degree > 1:
+            root, degree = _square_root(root), degree // 2
+        if root is not None and power.numerator <= 64:
+            return root**power.numerator
         with localcontext() as context:
             context.prec = _DIGITS
-            power = Decimal(self.norm)
-            total = sum((_decimal(ratio) ** power for ratio in ratios if ratio), Decimal(0))
-            # a tie that 60 digits cannot tell apart is not claimed to be inside
-            return total <= _decimal(limit) ** power * (1 - Decimal(10) ** (10 - _DIGITS))
+            near = (Decimal(ratio.numerator) / Decimal(ratio.denominator)) ** Decimal(self.norm)
+        nudge = Fraction(1, 10 ** (_DIGITS - 5))
+        return Fraction(near) * (1 + nudge if up else 1 - nudge)
 
     def distance(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
         """The norm of the moves, in float64 (relative error at most `rounding` / min(p, 1))."""
@@ -216,8 +249,11 @@ class ResolvedThreat:
         return largest * float(np.sum((size / largest) ** self.norm)) ** (1.0 / self.norm)
 
 
-def _decimal(ratio: Fraction) -> Decimal:
-    return Decimal(ratio.numerator) / Decimal(ratio.denominator)
+def _square_root(ratio: Fraction) -> Fraction | None:
+    """The rational square root, if there is one."""
+    top, bottom = isqrt(ratio.numerator), isqrt(ratio.denominator)
+    exact = top * top == ratio.numerator and bottom * bottom == ratio.denominator
+    return Fraction(top, bottom) if exact else None
 
 
 def check_norm(norm) -> float:

@@ -23,9 +23,7 @@ def list_sets() -> None:
     for name in datasets.names():
         entry = catalogue.ENTRIES[name]
         sources = [catalogue.SOURCES[source] for source in entry.sources]
-        places = [
-            place / source.file for source in sources for place in (folder, openml.cache_folder()) if place
-        ]
+        places = [place / source.file for source in sources for place in (folder, openml.cache_folder()) if place]
         found = next((path for path in places if path.is_file()), None)
         if found is None and sources[0].embedded:
             where = "in the package"

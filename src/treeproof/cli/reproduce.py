@@ -11,9 +11,7 @@ from ..reproduce import DATASETS, TABLES
 
 @click.command("reproduce")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option(
-    "--datasets", metavar="NAME,...", help="Rows of these data sets only: " + ", ".join(DATASETS) + "."
-)
+@click.option("--datasets", metavar="NAME,...", help="Rows of these data sets only: " + ", ".join(DATASETS) + ".")
 @click.option("--quick", is_flag=True, help="Reduced rows (marked in the report): every table in minutes.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("reproduction"),
               show_default=True, help="Folder for finished cells, models and the report.")  # fmt: skip
@@ -48,9 +46,7 @@ def command(tables, datasets, quick, out, resume, models, jobs, list_tables) -> 
             n_jobs=jobs, progress=_tell,
         )  # fmt: skip
     except KeyboardInterrupt:
-        click.echo(
-            f"Interrupted. Finished cells are in {out}; the same command goes on from there.", err=True
-        )
+        click.echo(f"Interrupted. Finished cells are in {out}; the same command goes on from there.", err=True)
         raise SystemExit(130) from None
     click.echo((out / "reproduction.md").read_text(encoding="utf-8"))
     click.echo(f"Report: {out / 'reproduction.html'} (also .md, .csv, .json)", err=True)

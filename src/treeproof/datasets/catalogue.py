@@ -157,9 +157,7 @@ _ENTRIES = (
         image=True,
     ),
     Entry("mnist", "MNIST, ten digits", ("mnist",), tuple("0123456789"), *_MNIST, image=True),
-    Entry(
-        "fashion-mnist", "Fashion-MNIST, ten garments", ("fashion-mnist",), _GARMENTS, *_FASHION, image=True
-    ),
+    Entry("fashion-mnist", "Fashion-MNIST, ten garments", ("fashion-mnist",), _GARMENTS, *_FASHION, image=True),
 )
 
 ENTRIES = {entry.name: entry for entry in _ENTRIES}

@@ -37,7 +37,6 @@ def parse(source: str, text: str, path: Path | str) -> tuple[np.ndarray, tuple[s
         ) from error
     if rows.ndim != 2 or rows.shape[1] != len(names) + 1:
         raise InvalidInputError(
-            f"{path} must hold the {source} table with {len(names) + 1} columns. "
-            f"Got the shape {rows.shape} instead."
+            f"{path} must hold the {source} table with {len(names) + 1} columns. Got the shape {rows.shape} instead."
         )
     return rows, names

@@ -71,9 +71,7 @@ def table(settings: Settings) -> Table:
 def _row(known: Known, settings: Settings) -> Row:
     rows = settings.size.training(known.dataset)
     spec = ModelSpec("additive", known.dataset, known.norm, known.eps, dict(ADDITIVE), rows)
-    task = verification.certify_task(
-        NAME, spec, settings.size, norm=known.norm, eps=known.eps, method="additive"
-    )
+    task = verification.certify_task(NAME, spec, settings.size, norm=known.norm, eps=known.eps, method="additive")
     labels = {"norm": f"l{known.norm:g}", "data set": known.dataset, "eps": f"{known.eps:g}"}
     return Row(
         labels,

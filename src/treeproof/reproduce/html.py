@@ -23,8 +23,7 @@ svg { max-width: 100%; height: auto; }
 def render(report: Report, drawings: dict[str, str]) -> str:
     """The whole page; `drawings` are the SVGs by file name."""
     facts = "".join(
-        f"<li>{escape(key.replace('_', ' '))}: {escape(value)}</li>"
-        for key, value in report.environment.items()
+        f"<li>{escape(key.replace('_', ' '))}: {escape(value)}</li>" for key, value in report.environment.items()
     )
     legend = escape(markdown.LEGEND.replace("**", ""))
     quick = "<p><strong>A quick run: rows are reduced throughout.</strong></p>" if report.quick else ""
@@ -48,9 +47,7 @@ def _section(section: Section, drawings: dict[str, str]) -> str:
         for line in group:
             rows += "<tr>" + "".join(f'<td class="label">{escape(line.labels[key])}</td>' for key in labels)
             rows += "".join(_cell(cell) for cell in line.cells) + "</tr>"
-        parts.append(
-            f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
-        )
+        parts.append(f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>')
     remarks = [f"† {note}" for note in markdown.notes(section)]
     remarks += [f"failed: {note}" for note in markdown.failures(section)]
     if remarks:

@@ -30,7 +30,6 @@ def table(settings: Settings) -> Table:
     return Table(
         NAME,
         "l_inf robustness of the stump models (appendix)",
-        "The models of the l1 stump table, verified against l_inf at the eps they were (or would be) "
-        "trained with.",
+        "The models of the l1 stump table, verified against l_inf at the eps they were (or would be) trained with.",
         tuple(rows),
     )

@@ -16,9 +16,7 @@ import treeproof
 from ..model import TreeEnsemble
 
 
-def certified(
-    ensemble: TreeEnsemble, X, y, *, norm: float, eps: float, method: str, **options
-) -> dict[str, Any]:
+def certified(ensemble: TreeEnsemble, X, y, *, norm: float, eps: float, method: str, **options) -> dict[str, Any]:
     """Certify rows and return errors in percent, seconds a row, and one letter a row (R, B or U)."""
 
     def call():

@@ -39,21 +39,17 @@ def curve_plot(curves: dict[str, list[float]], title: str) -> str:
     for level in range(0, 101, 20):
         x, y = place(0, level)
         parts.append(
-            f'<line x1="{x}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
-            'stroke="gray" stroke-opacity="0.25"/>'
+            f'<line x1="{x}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="gray" stroke-opacity="0.25"/>'
         )
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{level}</text>')
     for index in range(rounds):
         if rounds <= 10 or (index + 1) % 5 == 0 or index == 0:
             x = place(index, 0)[0]
-            parts.append(
-                f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{index + 1}</text>'
-            )
+            parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{index + 1}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">stumps</text>')
     parts.append(
-        f'<text x="16" y="{HEIGHT / 2}" text-anchor="middle" '
-        f'transform="rotate(-90 16 {HEIGHT / 2})">error in %</text>'
+        f'<text x="16" y="{HEIGHT / 2}" text-anchor="middle" transform="rotate(-90 16 {HEIGHT / 2})">error in %</text>'
     )
     for number, (name, values) in enumerate(curves.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -62,8 +58,6 @@ def curve_plot(curves: dict[str, list[float]], title: str) -> str:
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         y = TOP + 16 + 20 * number
         x = WIDTH - RIGHT + 14
-        parts.append(
-            f'<line x1="{x}" x2="{x + 18}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="2"{dash}/>'
-        )
+        parts.append(f'<line x1="{x}" x2="{x + 18}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="2"{dash}/>')
         parts.append(f'<text x="{x + 24}" y="{y + 4}">{escape(name)}</text>')
     return "".join([*parts, "</svg>\n"])

@@ -103,9 +103,7 @@ def run(
     return made
 
 
-def _teller(
-    progress: Callable[[Event], None] | None, number: int, total: int, task: Task
-) -> Callable[..., None]:
+def _teller(progress: Callable[[Event], None] | None, number: int, total: int, task: Task) -> Callable[..., None]:
     def tell(kind: str, **more: Any) -> None:
         if progress is not None:
             progress(Event(kind, number, total, task, **more))

@@ -30,9 +30,7 @@ def table(settings: Settings) -> Table:
         dataset, eps = line["dataset"], line["eps"]
         file = AUTHORS.get(dataset)
         if file and authors_file(settings.models, file):
-            rows.append(
-                _row("the authors'", ModelSpec("authors", dataset, options={"file": file}), line, settings)
-            )
+            rows.append(_row("the authors'", ModelSpec("authors", dataset, options={"file": file}), line, settings))
         spec = ModelSpec(
             "stumps",
             dataset,
@@ -61,9 +59,7 @@ def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) 
     grid_options = {"precision": line["precision"]}
     grid = verification.certify_task(NAME, spec, size, norm=1, eps=eps, method="grid", **grid_options)
     exact = verification.certify_task(NAME, spec, size, norm=1, eps=eps, method="additive")
-    milp = verification.beside_milp(
-        NAME, spec, size, norm=1, eps=eps, methods={"grid": grid_options, "additive": {}}
-    )
+    milp = verification.beside_milp(NAME, spec, size, norm=1, eps=eps, methods={"grid": grid_options, "additive": {}})
     l0 = _l0_task(spec, size)
     speed = line["milp_time"] / line["dp_time"]
     return Row(

@@ -47,9 +47,7 @@ def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) 
     size, eps = settings.size, line["eps"]
     levels = {"K": line["K"], "L": line["L"]}
     limits = {"time_limit": size.row_seconds}
-    bound = verification.certify_task(
-        NAME, spec, size, norm=1, eps=eps, method="multilevel", **levels, **limits
-    )
+    bound = verification.certify_task(NAME, spec, size, norm=1, eps=eps, method="multilevel", **levels, **limits)
     search = verification.certify_task(NAME, spec, size, norm=1, eps=eps, method="search", **limits)
     milp = verification.beside_milp(
         NAME, spec, size, norm=1, eps=eps, methods={"multilevel": {**levels, **limits}, "search": limits}

@@ -67,9 +67,7 @@ def beside_milp(
     def run(shop: Workshop) -> dict[str, Any]:
         ensemble = shop.model(spec).ensemble
         X, y = shop.test_rows(spec.dataset, size.milp_rows)
-        milp = measure.certified(
-            ensemble, X, y, norm=norm, eps=eps, method="milp", time_limit=size.milp_seconds
-        )
+        milp = measure.certified(ensemble, X, y, norm=norm, eps=eps, method="milp", time_limit=size.milp_seconds)
         out = {f"milp_{key}": value for key, value in milp.items()}
         for name, options in methods.items():
             found = measure.certified(ensemble, X, y, norm=norm, eps=eps, method=name, **options)
@@ -79,9 +77,7 @@ def beside_milp(
         return out
 
     words = f"{table}/{spec.name}/{sorted(spec.options.items())}/l{norm:g} {eps:g}/beside milp"
-    return Task(
-        words, settings, run, join(f"MILP on {size.milp_rows} test rows (fixed seed)", train_note(spec))
-    )
+    return Task(words, settings, run, join(f"MILP on {size.milp_rows} test rows (fixed seed)", train_note(spec)))
 
 
 def agreement(mine: str, milp: str) -> str:

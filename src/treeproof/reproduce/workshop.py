@@ -95,11 +95,7 @@ class Workshop:
 
     def model(self, spec: ModelSpec) -> BuiltModel:
         """The model of `spec`: read back, or trained (or read from the authors' file) and kept."""
-        path = (
-            self.folder
-            / "models"
-            / f"{spec.name.replace('/', '-')}-{fingerprint(spec.name, spec.settings)}.json"
-        )
+        path = self.folder / "models" / f"{spec.name.replace('/', '-')}-{fingerprint(spec.name, spec.settings)}.json"
         built = _read_model(path)
         if built is not None:
             return built
@@ -117,9 +113,7 @@ class Workshop:
     def _authors(self, spec: ModelSpec) -> BuiltModel:
         file = authors_file(self.settings.models, spec.options["file"])
         if file is None:
-            raise InvalidInputError(
-                f"The authors' model {spec.options['file']} must be in the models folder."
-            )
+            raise InvalidInputError(f"The authors' model {spec.options['file']} must be in the models folder.")
         ensemble = trainers.read_authors(file, self.data(spec.dataset).n_features)
         return BuiltModel(ensemble, 0.0, {"file": file.name})
 

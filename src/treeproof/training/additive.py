@@ -210,17 +210,13 @@ class AdditiveClassifier(ProvableClassifier):
                 j = names.index(key) if key in names else key
                 if not isinstance(j, (int, np.integer)) or not 0 <= j < n_features:
                     raise InvalidInputError(
-                        must_be(
-                            "monotone's feature", f"a column number, 0 to {n_features - 1}, or a name", key
-                        )
+                        must_be("monotone's feature", f"a column number, 0 to {n_features - 1}, or a name", key)
                     )
                 signs[j] = sign
         else:
             signs = np.asarray(self.monotone, dtype=np.float64)
         if signs.shape != (n_features,) or not np.isin(signs, (-1, 0, 1)).all():
-            raise InvalidInputError(
-                must_be("monotone", f"{n_features} numbers among -1, 0 and +1", self.monotone)
-            )
+            raise InvalidInputError(must_be("monotone", f"{n_features} numbers among -1, 0 and +1", self.monotone))
         return signs.astype(np.int64)
 
     def _settings(self, n_rows: int, label: str) -> Settings:
@@ -296,9 +292,7 @@ class AdditiveClassifier(ProvableClassifier):
                 return float(np.mean(problem.bounds(held, values, share) <= 0))
 
         solution = solve(problem, rows, settings, task.rng, validate=validate)
-        ensemble = ensemble_of(
-            problem.features, problem.thresholds, solution.values, problem.first, task.X.shape[1]
-        )
+        ensemble = ensemble_of(problem.features, problem.thresholds, solution.values, problem.first, task.X.shape[1])
         return BinaryFit(ensemble, solution.history, solution)
 
     def _prepared(self, task: BinaryTask) -> BinaryTask:
@@ -337,9 +331,7 @@ class AdditiveClassifier(ProvableClassifier):
         threat = self._default_threat(eps=self.eps * factor).resolve(shape)
         thresholds = thresholds_for(X, weight, max_bins, self.binning, self.thresholds)
         jobs = self.n_jobs if len(self.classes_) == 2 else 1
-        return build(
-            thresholds, threat, self._monotone_signs(d), self.loss, tv, float(self.l2), _threads(jobs)
-        )
+        return build(thresholds, threat, self._monotone_signs(d), self.loss, tv, float(self.l2), _threads(jobs))
 
     # ------------------------------------------------------------------ reading the model
 

@@ -29,8 +29,7 @@ def thresholds_of(column, weight, max_bins: int, binning: str) -> np.ndarray:
         mass = np.cumsum(np.bincount(inverse.ravel(), weights=weight))
         places = np.searchsorted(mass / mass[-1], np.arange(1, steps) / steps)
         wanted.append(
-            (values[np.minimum(places, len(values) - 2)] + values[1:][np.minimum(places, len(values) - 2)])
-            / 2
+            (values[np.minimum(places, len(values) - 2)] + values[1:][np.minimum(places, len(values) - 2)]) / 2
         )
     return _inside_gaps(np.sort(np.concatenate(wanted)), values)
 

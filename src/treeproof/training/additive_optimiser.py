@@ -64,9 +64,7 @@ class Adam:
         return -rate * mean / (np.sqrt(self.square / (1.0 - 0.999**self.steps)) + 1e-8)
 
 
-def run_cycle(
-    problem: Problem, rows, values, settings: Settings, epochs: int, ramp: float, planes, rng, pool
-):
+def run_cycle(problem: Problem, rows, values, settings: Settings, epochs: int, ramp: float, planes, rng, pool):
     """One cycle of steps from `values`; returns the average of its last part and adds planes."""
     n, adam = len(rows.sign), Adam(problem.cells)
     batches = max(1, int(np.ceil(n / settings.batch)))
@@ -102,9 +100,7 @@ def judge(problem: Problem, rows, values, planes: Planes, pool):
     return loss + problem.penalty(values), lower
 
 
-def solve(
-    problem: Problem, rows, settings: Settings, rng, start=None, validate: Callable | None = None
-) -> Solution:
+def solve(problem: Problem, rows, settings: Settings, rng, start=None, validate: Callable | None = None) -> Solution:
     """Train the staircases.
 
     Parameters

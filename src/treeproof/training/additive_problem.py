@@ -162,9 +162,7 @@ class Problem:
         return ThreadPoolExecutor(min(PARTS, self.n_jobs)) if self.n_jobs > 1 else None
 
 
-def build(
-    thresholds, threat: ResolvedThreat, monotone, loss: str, tv: float, l2: float, n_jobs: int = 1
-) -> Problem:
+def build(thresholds, threat: ResolvedThreat, monotone, loss: str, tv: float, l2: float, n_jobs: int = 1) -> Problem:
     """The problem for one array of thresholds a feature (columns of the input)."""
     features = np.flatnonzero([len(steps) > 0 for steps in thresholds])
     kept = [thresholds[j] for j in features]

@@ -58,9 +58,7 @@ def staircases_of(model: TreeEnsemble, output: int = 0) -> tuple[float, list[Sta
     Each staircase is shifted to a mean of zero over its steps; the shifts are in the constant.
     """
     if not model.is_additive:
-        raise InvalidModelError(
-            "model must be additive (each tree reads one feature). Got trees that mix features."
-        )
+        raise InvalidModelError("model must be additive (each tree reads one feature). Got trees that mix features.")
     if not 0 <= output < model.n_outputs:
         raise InvalidModelError(must_be("output", f"from 0 to {model.n_outputs - 1}", output))
     steps: dict[int, dict[float, float]] = {}
@@ -154,9 +152,7 @@ def plot(model: TreeEnsemble, output: int = 0, features=None, max_features: int 
     axes = np.asarray(axes).ravel()
     for panel, one in zip(axes, stairs, strict=False):
         span = np.ptp(one.thresholds) or 1.0
-        edges = np.concatenate(
-            [[one.thresholds[0] - 0.1 * span], one.thresholds, [one.thresholds[-1] + 0.1 * span]]
-        )
+        edges = np.concatenate([[one.thresholds[0] - 0.1 * span], one.thresholds, [one.thresholds[-1] + 0.1 * span]])
         panel.stairs(one.values, edges, baseline=None, linewidth=1.6)
         panel.axhline(0.0, color="0.7", linewidth=0.8)
         panel.set_title(_name(model, one.feature), fontsize=10)

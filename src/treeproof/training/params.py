@@ -10,9 +10,7 @@ import numpy as np
 from .._errors import InvalidInputError, must_be
 
 
-def number(
-    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, open_low: bool = False
-) -> float:
+def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, open_low: bool = False) -> float:
     """Return `value` as a float in [low, high] (above low with `open_low`), or raise one clear error."""
     rule = f"a number {'above' if open_low else 'of at least'} {low:g}"
     if high < np.inf:

@@ -62,9 +62,7 @@ class GrownTree:
 
     def as_dict(self) -> dict:
         """The form that `TreeEnsemble.from_trees` takes."""
-        return {
-            name: getattr(self, name).tolist() for name in ("feature", "threshold", "left", "right", "value")
-        }
+        return {name: getattr(self, name).tolist() for name in ("feature", "threshold", "left", "right", "value")}
 
 
 @dataclass
@@ -111,9 +109,7 @@ def path_costs(columns: np.ndarray, path: dict[int, tuple[float, float]], ball: 
     """Costs (k, n) of the k sides of a box, and what they cost together (n,)."""
     if not path:
         return np.zeros((0, columns.shape[1])), np.zeros(columns.shape[1])
-    costs = np.array(
-        [side_costs(columns[j], low, high, *map(float, ball)) for j, (low, high) in path.items()]
-    )
+    costs = np.array([side_costs(columns[j], low, high, *map(float, ball)) for j, (low, high) in path.items()])
     return costs, (costs.max(axis=0) if ball.norm == np.inf else costs.sum(axis=0))
 
 

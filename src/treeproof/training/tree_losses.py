@@ -83,10 +83,7 @@ def best_pair(margins, side, weight, reach, loss: int, cap: float, l2: float) ->
         # where w_l <= w_r a positive row that reaches both sides is worst off left, a negative one right
         worst_left = (side > 0) == rising
         on_left, on_right = (left & ~both) | (both & worst_left), (right & ~both) | (both & ~worst_left)
-        pair = [
-            best_constant(margins[rows], side[rows], weight[rows], loss, cap, l2)
-            for rows in (on_left, on_right)
-        ]
+        pair = [best_constant(margins[rows], side[rows], weight[rows], loss, cap, l2) for rows in (on_left, on_right)]
         if pair[0] == pair[1] or (pair[0] < pair[1]) == rising:
             return pair[0], pair[1]
     value = best_constant(margins, side, weight, loss, cap, 2.0 * l2)

@@ -68,9 +68,7 @@ class Boosted:
 
     def copy(self) -> Boosted:
         """A copy that may grow without changing this one."""
-        return Boosted(
-            self.base, list(self.trees), {name: list(rounds) for name, rounds in self.history.items()}
-        )
+        return Boosted(self.base, list(self.trees), {name: list(rounds) for name, rounds in self.history.items()})
 
     def record(self, train: Bounded, valid: Bounded | None, loss: int) -> None:
         """Add one round's figures to the history."""
@@ -110,9 +108,7 @@ def chosen_rows(train: Bounded, candidates: Candidates, options: RoundOptions, r
     )
 
 
-def one_round(
-    model: Boosted, train: Bounded, candidates: Candidates, options: RoundOptions, rng
-) -> GrownTree:
+def one_round(model: Boosted, train: Bounded, candidates: Candidates, options: RoundOptions, rng) -> GrownTree:
     """Grow one more tree, scaled; the caller's bounds are brought up to date."""
     tree = grow_tree(chosen_rows(train, candidates, options, rng), options.ball, options.growth)
     tree.value = tree.value * options.learning_rate

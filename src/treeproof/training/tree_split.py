@@ -180,7 +180,5 @@ def scan_features(columns, node, candidates, features, rules):
         j = features[k]
         start, stop = candidates.offsets[j], candidates.offsets[j + 1]
         if stop > start:
-            losses[k], positions[k] = best_cut(
-                columns[j], node, node.allowance, candidates.cuts, start, stop, rules
-            )
+            losses[k], positions[k] = best_cut(columns[j], node, node.allowance, candidates.cuts, start, stop, rules)
     return losses, positions

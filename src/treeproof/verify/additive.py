@@ -7,6 +7,8 @@ features still open (`additive_core`). p = 0 and p = inf come by sorting (`addit
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from .._errors import InvalidInputError, must_be
@@ -18,6 +20,7 @@ from .additive_rows import Answers, Asked, decide_rows, nearest_rows
 from .additive_sorted import decide_count, nearest_sorted
 from .costs import ground_of
 from .problem import Found, Pair, Problem
+from .referee import Referee
 
 STATES_A_SECOND = 1_000_000
 
@@ -61,12 +64,15 @@ class Additive:
         asked = self._asked(pair)
         margin, room, picks, arena = self._room(pair)
         if threat.norm == 0:
-            return _found(decide_count(self.ground, margin, X, asked, threat.count, room, picks))
-        if not threat.moves:
-            limit = -1.0
-        elif threat.norm == np.inf or threat.eps == np.inf:
-            limit = np.inf
-        return _found(decide_rows(self.ground, margin, X, asked, limit, room, picks, arena))
+            answers = decide_count(self.ground, margin, X, asked, threat.count, room, picks)
+        else:
+            if not threat.moves:
+                limit = -1.0
+            elif threat.norm == np.inf or threat.eps == np.inf:
+                limit = np.inf
+            answers = decide_rows(self.ground, margin, X, asked, limit, room, picks, arena)
+        found = _found(answers)
+        return self._referee.decide(pair, X, found) if self.problem.exact_margin else found
 
     def nearest(self, pair: Pair, X: np.ndarray, cap: np.ndarray) -> Found:
         """See `Solver.nearest`."""
@@ -77,13 +83,16 @@ class Additive:
         if p in (0, np.inf):
             caps = np.floor(cap) if p == 0 else cap * (1 + 2.0**-50)
             found = nearest_sorted(self.ground, margin, X, asked, caps, room, picks)
-            lower = found.lower if p == 0 else found.lower * (1 - 2.0**-50)
-            return _found(found._replace(lower=lower))
-        with np.errstate(over="ignore"):
-            caps = cap**p * (1 + 2 * error)
-        found = nearest_rows(self.ground, margin, X, asked, caps, room, picks, arena)
-        lower = np.maximum(found.lower, 0.0) ** (1 / p) * (1 - 2 * error / min(p, 1.0))
-        return _found(found._replace(lower=lower))
+        else:
+            with np.errstate(over="ignore"):
+                caps = cap**p * (1 + 2 * error)
+            found = nearest_rows(self.ground, margin, X, asked, caps, room, picks, arena)
+        answer = _found(found._replace(lower=self.problem.threat.root_below(found.lower)))
+        return self._referee.nearest(pair, X, answer, cap) if self.problem.exact_margin else answer
+
+    @cached_property
+    def _referee(self) -> Referee:
+        return Referee(self.problem)
 
     def _asked(self, pair: Pair) -> Asked:
         return Asked(pair.slack, pair.solver, pair.tie_flips, self.problem.exact_margin, self.max_states)

@@ -57,7 +57,9 @@ def gather(ground: Ground, margin: Margin, x, limit, room: Options):
     n = 0  # options so far
     active = 0
     cut_short = 0
-    reach = limit if p == 1.0 or p == np.inf or p == 0.0 else (limit ** (1.0 / p)) * (1.0 + 1e-12)
+    reach = limit
+    if limit > 0.0 and p != 0.0 and p != np.inf:
+        reach = limit ** (1.0 / p) * (1.0 + 1e-12)
     for i in range(len(margin.feature)):
         j = margin.feature[i]
         lo, hi = ground.offsets[j], ground.offsets[j + 1]

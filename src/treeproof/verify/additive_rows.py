@@ -82,7 +82,7 @@ def _worst(options: Options, picks: Picks, arena: Arena, limit, enough, sure, gu
 
     Stops when the bound is below `enough` or a choice gains `sure`; the best choice is in picks.best.
     """
-    if options.sums[1] < enough:
+    if options.sums[1] < enough or options.counts[0] == 0:
         picks.sums[4] = 0.0
         return options.sums[1], True, guess
     guard = _error(options)

@@ -2,8 +2,8 @@
 
 Costs and budget are counted in whole steps of `precision`, all rounded so that nothing allowed is lost: costs
 down, the budget up to the smallest P steps that exceed it, as in the paper. A sum of floors never exceeds the
-floor of the budget, so ``ceiling=False`` is sound too, and tighter by a step.
-Cost of a row: features times steps, times the options of a feature. The baseline that `additive` must equal or beat on every row.
+floor of the budget, so ``ceiling=False`` is sound too, and tighter by a step. Cost of a row: features times
+steps, times the options of a feature. The baseline that `additive` must equal or beat on every row.
 """
 
 from __future__ import annotations

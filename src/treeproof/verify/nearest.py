@@ -8,7 +8,7 @@ import numpy as np
 
 from ..results import Witnesses
 from .replay import replay
-from .within import RowStates, count_cast
+from .within import RowStates, count_cast, here_flips
 
 if TYPE_CHECKING:
     from .problem import Problem, Solver
@@ -44,6 +44,9 @@ def radius_batch(
             nearer = seen.flips & (seen.distance < out.upper[mine])
             out.upper[mine[nearer]] = seen.distance[nearer]
             out.take(mine, found, nearer)
+        if problem.exact_margin:
+            here = mine[here_flips(problem, rows[mine], int(c))]
+            out.upper[here], out.present[here] = 0.0, True
     beyond = out.lower > max_radius
     out.forget(beyond)
     out.lower[beyond], out.upper[beyond] = np.inf, np.inf

@@ -109,3 +109,9 @@ def float_above(value: float | Fraction) -> float:
         near = float(value)
         return near if Fraction(near) >= value else nextafter(near, inf)
     return nextafter(value, inf)
+
+
+def float_below(value: Fraction) -> float:
+    """The largest float at or below a rational."""
+    near = float(value)
+    return near if Fraction(near) <= value else nextafter(near, -inf)

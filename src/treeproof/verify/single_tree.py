@@ -7,13 +7,13 @@ so the nearest point of each is attained, and at p = 0 a moved feature costs 1 w
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, nextafter
 
 import numpy as np
 
 from .._jit import kernel
 from .costs import Ground, cell_of, cost, ground_of, within_inf
 from .problem import Found, Pair, Problem
+from .replay import float_below
 
 
 @kernel
@@ -108,14 +108,10 @@ class SingleTree:
 
     def nearest(self, pair: Pair, X: np.ndarray, cap: np.ndarray) -> Found:
         """See `Solver.nearest`."""
-        p = self.problem.threat.norm
         costs = self._costs(X)
         _, _, may, sure = self._leaves(pair)
         least = np.where(may, costs, np.inf).min(axis=1)
-        error = 0.0 if p == 0 else 2.0**-50
-        if 0 < p < np.inf:
-            least, error = least ** (1 / p), 2 * self.problem.threat.rounding / min(p, 1.0)
-        lower = least * (1 - error)
+        lower = self.problem.threat.root_below(least)
         lower[lower > cap] = np.inf
         return self._found(X, lower, np.where(sure, costs, np.inf), costs)
 
@@ -147,7 +143,7 @@ class SingleTree:
             exact = [start + sign * Fraction(row[0]) for row in values]
         else:
             exact = [start + Fraction(row[pair.y]) - Fraction(row[pair.c]) for row in values]
-        low = np.array([_below(number) for number in exact])
+        low = np.array([float_below(number) for number in exact])
         flips = np.array([number < 0 or (number == 0 and pair.tie_flips) for number in exact])
         return margin, low, flips, flips
 
@@ -173,9 +169,3 @@ class SingleTree:
             offsets[i + 1] = len(features)
         feature = np.array(features, dtype=np.int32)
         return Found(lower, offsets, feature, np.array(values, dtype=np.float64), np.ones(n, dtype=bool))
-
-
-def _below(number: Fraction) -> float:
-    """The largest float at or below a rational."""
-    near = float(number)
-    return near if Fraction(near) <= number else nextafter(near, -inf)

@@ -89,7 +89,9 @@ def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.nda
     proved = np.ones(len(mine), dtype=bool)
     rounding = problem.threat.rounding
     for pair in problem.pairs(c):
-        ask = np.flatnonzero(problem.exact_margin | (out.status[mine] != Status.BROKEN))
+        open_rows = problem.exact_margin | (out.status[mine] != Status.BROKEN)
+        out.lower[mine[~open_rows]] = -np.inf  # broken already: this pair is not asked
+        ask = np.flatnonzero(open_rows)
         if len(ask) == 0:
             continue
         rows = X[mine[ask]]
@@ -104,7 +106,12 @@ def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.nda
             # the candidate costs a rounding error more than the budget: look strictly inside
             inside = solver.decide(pair, rows[again], 1.0 - rounding)
             _take(out, mine[ask[again]], inside, replay(problem, pair, rows[again], inside, problem.threat.eps))
-    out.upper[mine] = np.minimum(out.upper[mine], _margin_at(problem, X[mine], c))
+    stay = _margin_at(problem, X[mine], c)
+    out.upper[mine] = np.minimum(out.upper[mine], stay)
+    if problem.exact_margin:
+        # in real numbers a row may be on the other side as it stands
+        lost = mine[here_flips(problem, X[mine], c) & (out.status[mine] == Status.UNKNOWN)]
+        out.status[lost], out.present[lost] = Status.BROKEN, True
     done = proved & (out.status[mine] == Status.UNKNOWN)
     out.status[mine[done]] = Status.ROBUST
 
@@ -115,6 +122,15 @@ def _take(out: RowStates, rows: np.ndarray, found: Found, seen: Replayed) -> Non
     fresh = seen.flips & ~out.present[rows]
     out.status[rows[fresh]] = Status.BROKEN
     out.take(rows, found, fresh)
+
+
+def here_flips(problem: Problem, X: np.ndarray, c: int) -> np.ndarray:
+    """Whether the real margin of a row, unmoved, is not class c's (its float prediction may still be c)."""
+    out = np.zeros(len(X), dtype=bool)
+    for pair in problem.pairs(c):
+        margins = real_margins(problem, pair, X)
+        out |= np.array([margin < 0 or (margin == 0 and pair.tie_flips) for margin in margins], dtype=bool)
+    return out
 
 
 def _margin_at(problem: Problem, X: np.ndarray, c: int) -> np.ndarray:
