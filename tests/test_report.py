@@ -101,7 +101,7 @@ def test_the_figures_are_those_of_the_results(html, results):
     assert "gate failed" in html
     assert proof.verified_error > 0.2
     assert words.headline(proof).replace("'", "&#x27;") in html
-    assert f"median {words.figure(float(np.median(radii.lower[radii.lower > 0])))}" in html
+    assert f"median {words.figure(float(np.median(radii.lower[radii.correct])))}" in html
 
 
 def test_the_curve_brackets_the_truth_and_meets_the_certificates(model, rows, results):

@@ -22,6 +22,7 @@ COMMANDS = {
     "train": "Train a provable model from a table.",
     "inspect": "Say what a model file holds.",
     "convert": "Write a model in treeproof's own format.",
+    "demo": "Train, certify, compare and report on embedded data.",
     "data": "List, describe and fetch data sets, or write them as CSV.",
     "reproduce": "Measure the paper's tables again.",
     "warmup": "Compile the fast loops once, so that later calls are quick.",
@@ -38,6 +39,7 @@ def app() -> None:
     How far can a row move, in any l_p norm, before the prediction changes?
 
     \b
+      treeproof demo
       treeproof certify model.json rows.csv --target label --norm 1 --eps 0.3
     """
 

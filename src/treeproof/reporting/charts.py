@@ -8,22 +8,31 @@ from html import escape
 import numpy as np
 
 from .analysis import Curve, FeatureUse
-from .svg import Frame, ticks
+from .svg import Frame
 from .words import figure, norm_name, percent, rows_of
 
 
-def curve_chart(curve: Curve, norm: float, eps: float, clean: float | None) -> str:
-    """Verified and attack error over eps with the band between, the clean error and the chosen eps."""
-    top = max(0.02, float(curve.verified.max()))
-    top = min(1.0, ticks(0, top * 1.12, 4)[-1] + (ticks(0, top * 1.12, 4)[1] if top < 0.9 else 0.0))
+def curve_chart(
+    curve: Curve, norm: float, eps: float, clean: float | None, others: dict[str, Curve] | None = None
+) -> str:
+    """Verified and attack error over eps with the band between, the clean error and the chosen eps.
+
+    `others` are further models' curves, of which the verified error is drawn.
+    """
+    others = others or {}
+    highest = max(0.02, float(max(one.verified.max() for one in (curve, *others.values()))))
+    top = min(1.12, 1.25 * highest)
     words = "verified error over eps" + ("" if curve.exact else ", and the attack error below it")
     frame = Frame(float(curve.eps[-1]), top, words, f"eps ({norm_name(norm)})", "error", norm == 0)
+    frame.y_most = 1.0
     frame.axes(lambda value: f"{100 * value:g}%")
+    for place, one in enumerate(others.values()):
+        frame.line(one.eps, one.verified, f"other{place % 3}")
     if not curve.exact:
         frame.band(curve.eps, curve.attack, curve.verified, "band")
         frame.line(curve.eps, curve.attack, "attack")
     frame.line(curve.eps, curve.verified, "verified")
-    if clean:
+    if clean and not others:
         frame.mark_y(clean, f"clean error {percent(clean)}")
     if 0 < eps <= curve.eps[-1]:
         frame.mark_x(eps, f"eps = {figure(eps)}")

@@ -43,6 +43,10 @@ class ReportInput:
         The verified error that must not be exceeded.
     row_numbers : array or None
         What the rows are called (their numbers in the file).
+    class_names : dict of str to str
+        Words for the labels.
+    others : dict of str to Radii
+        Other models' radii on the same rows: further curves.
     """
 
     certificates: Any
@@ -57,6 +61,7 @@ class ReportInput:
     gate: float | None = None
     row_numbers: Any = None
     class_names: dict[str, str] = field(default_factory=dict)
+    others: dict[str, Any] = field(default_factory=dict)
 
     def name(self, j: int) -> str:
         return str(self.names[j]) if self.names is not None else f"feature {j}"
@@ -169,24 +174,30 @@ def _curves(data: ReportInput) -> str:
     curve = error_curve(radii, end)
     blue = '<i class="l" style="background:var(--blue)"></i>'
     if curve.exact:
-        legend = f"<span>{blue}robust error (exact: attack = verified)</span>"
+        this = "this model, exactly" if data.others else "robust error (exact: attack = verified)"
+        legend = f"<span>{blue}{this}</span>"
     else:
         legend = (
             f'<span>{blue}verified error</span><span><i class="l" style="background:var(--orange)"></i>'
             "attack error</span><span>the true error is in the band between</span>"
         )
+    more = {name: error_curve(one, end) for name, one in data.others.items()}
+    for place, name in enumerate(more):
+        legend += f'<span><i class="l other{place % 3}"></i>{escape(name)}</span>'
     sample = "" if len(radii) == len(found) else f" Measured on {words.rows_of(len(radii))} of them."
-    finite = radii.lower[np.isfinite(radii.lower) & (radii.lower > 0)]
+    right = np.ones(len(radii), bool) if radii.correct is None else radii.correct
+    finite = radii.lower[np.isfinite(radii.lower) & right]
     middle = f"median {words.figure(float(np.median(finite)))}" if len(finite) else "no row flips"
     curve_card = card(
         "How the error grows with the budget",
         f"Share of rows that a move of at most eps can make wrong.{sample}",
-        f"{charts.curve_chart(curve, radii.threat.norm, eps, radii.clean_error)}"
+        f"{charts.curve_chart(curve, radii.threat.norm, eps, radii.clean_error, more)}"
         f'<div class="legend">{legend}</div><p class="read">Point at the curve to read it.</p>',
     )
     radius_card = card(
         "How far the rows are from another prediction",
-        f"Proved radius of the correctly classified rows; {middle}, {words.rows_of(int(np.sum(radii.exact)))} exact.",
+        f"Proved radius of the correctly classified rows; {middle}, "
+        f"{int(np.sum(radii.exact & right)):,} of {words.rows_of(int(np.sum(right)))} exact.",
         f"{charts.radius_chart(radii, end, eps)}"
         '<div class="legend"><span><i style="background:var(--blue)"></i>beyond eps</span>'
         '<span><i style="background:var(--weak)"></i>within eps</span></div>',

@@ -35,6 +35,7 @@ class Frame:
         self.x_end, self.y_end = x_end or 1.0, y_end or 1.0
         self.label, self.names = label, (x_name, y_name)
         self.x_whole = x_whole
+        self.y_most = np.inf  # no tick above this: shares end at 1, the space above is for words
         self.parts: list[str] = []
 
     def x(self, value: float) -> float:
@@ -44,7 +45,9 @@ class Frame:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.y_end
 
     def axes(self, y_text: Callable[[float], str]) -> None:
-        for value in ticks(0, self.y_end, 4):
+        for value in ticks(0, self.y_end, 5):
+            if value > self.y_most:
+                continue
             y = self.y(value)
             self.parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
             self.parts.append(

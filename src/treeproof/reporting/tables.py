@@ -89,19 +89,22 @@ def _method_line(found) -> str:
     return text
 
 
-def summary_table(results: dict[str, Any], title: str = "") -> Table:
+def summary_table(results: dict[str, Any], title: str = "", radii: dict[str, Any] | None = None) -> Table:
     """Several certificates side by side, a line each.
 
     Parameters
     ----------
     results : dict of str to Certificates
     title : str
+    radii : dict of str to Radii, optional
+        Adds the median radius.
     """
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left", header_style="bold", title_style="bold")
     table.add_column("model")
-    for name in ("rows", "clean error", "attack error", "verified error", "seconds"):
+    columns = ["rows", "clean error", "attack error", "verified error"]
+    for name in (*columns, *(["median radius"] if radii else []), "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, found in results.items():
         table.add_row(
@@ -110,6 +113,7 @@ def summary_table(results: dict[str, Any], title: str = "") -> Table:
             words.percent(found.clean_error),
             words.percent(found.attack_error),
             words.percent(found.verified_error),
+            *([words.figure(radii[name].median)] if radii else []),
             f"{float(np.sum(found.seconds)):.3g}",
         )
     return table

@@ -1,0 +1,44 @@
+"""`treeproof demo`: the main job end to end, in a fresh folder, without the network."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from treeproof import TreeEnsemble
+from treeproof.cli import run
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("socket.socket", None)
+        code = run(["demo", "--out", str(folder)])
+    assert code == 0
+    return folder
+
+
+def test_the_files_lead_on_to_certify(demo, capsys):
+    """The command that the demo prints works on the files that it wrote, and tells the two models apart."""
+    errors = {}
+    for name in ("plain", "provable", "scikit-learn"):
+        words = [demo / f"{name}.json", demo / "mails.csv", "--target", "spam", "--threat", demo / "threat.toml"]
+        assert run(["certify", *map(str, words), "--json"]) == 0
+        errors[name] = json.loads(capsys.readouterr().out)
+    for found in errors.values():
+        assert found["rows"] == 921
+        assert found["clean_error"] <= found["attack_error"] <= found["verified_error"]
+    assert errors["provable"]["verified_error"] < 0.2
+    assert errors["plain"]["attack_error"] > 0.5
+    assert errors["plain"]["clean_error"] < errors["provable"]["clean_error"] < 0.15
+
+
+def test_the_reports_are_written_and_name_the_words(demo):
+    for file in ("report.html", "report-plain.html", "report-scikit-learn.html"):
+        html = (demo / file).read_text(encoding="utf-8")
+        assert html.startswith("<!doctype html>")
+        assert html.count('class="line') >= 3
+        assert "becomes <b>" in html
+    assert TreeEnsemble.load(demo / "provable.json").feature_names[0] == "make"
