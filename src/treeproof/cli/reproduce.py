@@ -47,13 +47,13 @@ def command(tables, datasets, quick, out, resume, models, jobs, list_tables) -> 
         )  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"Interrupted. Finished cells are in {out}; the same command goes on from there.", err=True)
-        raise SystemExit(130) from None
+        click.get_current_context().exit(130)
     click.echo((out / "reproduction.md").read_text(encoding="utf-8"))
     click.echo(f"Report: {out / 'reproduction.html'} (also .md, .csv, .json)", err=True)
     if report.failures:
         for message in report.failures:
             click.echo(f"failed: {message}", err=True)
-        raise SystemExit(1)
+        click.get_current_context().exit(1)
 
 
 def _tell(event) -> None:

@@ -27,6 +27,12 @@ def fingerprint(name: str, settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def file_name(name: str, settings: Mapping[str, Any]) -> str:
+    """A readable file name that is unique to the name and the settings."""
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")[:100]
+    return f"{slug}-{fingerprint(name, settings)}"
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that readers see the old one or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,8 +54,7 @@ class CellStore:
         self.folder = folder / "cells"
 
     def path(self, name: str, settings: Mapping[str, Any]) -> Path:
-        slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")[:120]
-        return self.folder / f"{slug}-{fingerprint(name, settings)}.json"
+        return self.folder / (file_name(name, settings) + ".json")
 
     def get(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
         """The stored result, or None."""

@@ -45,7 +45,7 @@ def certify_task(
         found = measure.certified(built.ensemble, X, y, norm=norm, eps=eps, method=method, **options)
         return {**found, **measure.size(built.ensemble), "training_seconds": built.seconds}
 
-    words = f"{table}/{spec.name}/{sorted(spec.options.items())}/l{norm:g} {eps:g}/{method}"
+    words = f"{table}/{spec.name}/l{norm:g} {eps:g}/{method}"
     return Task(words, settings, run, join(test_note(size, spec.dataset), train_note(spec)))
 
 
@@ -76,7 +76,7 @@ def beside_milp(
             out[f"{name}_agreement"] = agreement(found["letters"], milp["letters"])
         return out
 
-    words = f"{table}/{spec.name}/{sorted(spec.options.items())}/l{norm:g} {eps:g}/beside milp"
+    words = f"{table}/{spec.name}/l{norm:g} {eps:g}/beside milp"
     return Task(words, settings, run, join(f"MILP on {size.milp_rows} test rows (fixed seed)", train_note(spec)))
 
 

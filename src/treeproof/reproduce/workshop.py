@@ -17,7 +17,7 @@ from .._errors import InvalidInputError
 from ..model import TreeEnsemble
 from . import trainers
 from .settings import Settings
-from .store import CellStore, fingerprint, write_atomically
+from .store import CellStore, file_name, write_atomically
 
 SEED = 0
 
@@ -55,7 +55,8 @@ class ModelSpec:
 
     @property
     def name(self) -> str:
-        return f"{self.dataset}/{self.kind}/{trainers.words(self.norm, self.eps)}"
+        options = " ".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.dataset}/{self.kind} {options}/{trainers.words(self.norm, self.eps)}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Workshop:
 
     def model(self, spec: ModelSpec) -> BuiltModel:
         """The model of `spec`: read back, or trained (or read from the authors' file) and kept."""
-        path = self.folder / "models" / f"{spec.name.replace('/', '-')}-{fingerprint(spec.name, spec.settings)}.json"
+        path = self.folder / "models" / (file_name(spec.name, spec.settings) + ".json")
         built = _read_model(path)
         if built is not None:
             return built
