@@ -42,7 +42,7 @@ def command(tables, datasets, quick, out, resume, models, jobs, list_tables) -> 
     asked = [part.strip() for part in datasets.split(",") if part.strip()] if datasets else None
     try:
         report = reproduce.run(
-            tables or None, datasets=asked, quick=quick, out=out, resume=resume, models=models,
+            list(tables) or None, datasets=asked, quick=quick, out=out, resume=resume, models=models,
             n_jobs=jobs, progress=_tell,
         )  # fmt: skip
     except KeyboardInterrupt:

@@ -76,7 +76,10 @@ def run(
 
     chosen = _known("tables", tables, TABLES)
     wanted = None if datasets is None else tuple(_known("datasets", datasets, DATASETS))
-    settings = Settings(QUICK if quick else FULL, wanted, _models(models), n_jobs)
+    words = ["treeproof reproduce", *(chosen if tables is not None else [])]
+    words += [f"--datasets {','.join(wanted)}"] if wanted is not None else []
+    words += ["--quick"] if quick else []
+    settings = Settings(QUICK if quick else FULL, wanted, _models(models), n_jobs, " ".join(words))
     built = []
     for name in chosen:
         module, function = TABLES[name]

@@ -38,7 +38,8 @@ def render(report: Report, drawings: dict[str, str]) -> str:
 
 
 def _section(section: Section, drawings: dict[str, str]) -> str:
-    parts = [f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>"]
+    about = f"{section.about} Computed in {section.seconds:.0f} s."
+    parts = [f"<h2>{escape(section.title)}</h2><p>{escape(about)}</p>"]
     for group in markdown.groups(section):
         labels = list(group[0].labels)
         heads = "".join(f"<th>{escape(key)}</th>" for key in labels)

@@ -49,12 +49,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the report, with the curves of its rows where it has any (name -> values a round)."""
+    """One table of the report, with the curves of its rows where it has any (name -> values a round).
+
+    `seconds` is what its finished tasks took (a model that several tables use counts where it was trained).
+    """
 
     name: str
     title: str
     about: str
     lines: list[Line]
+    seconds: float = 0.0
     curves: list[dict[str, list[float]]] = field(default_factory=list)
 
 
@@ -119,7 +123,9 @@ def make(tables: Sequence[Table], outcome: Outcome, settings: Settings) -> Repor
         if table.curves is not None:
             drawn = [table.curves(row, outcome.result) for row in table.rows]
             curves = [curve for curve in drawn if curve]
-        sections.append(Section(table.name, table.title, table.about, lines, curves))
+        tasks = {task.name for row in table.rows for task in row.tasks} & outcome.results.keys()
+        seconds = sum(outcome.results[name].get("task_seconds", 0.0) for name in tasks)
+        sections.append(Section(table.name, table.title, table.about, lines, seconds, curves))
     return Report(sections, environment(settings), settings.size.quick)
 
 
@@ -187,6 +193,7 @@ def environment(settings: Settings) -> dict[str, str]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "machine": f"{platform.machine()}, {platform.system()}, {_cores()} cores",
+        "command": settings.command,
         "size": "quick: reduced rows" if settings.size.quick else "full",
         "authors_models": str(settings.models) if settings.models else "none given",
     }

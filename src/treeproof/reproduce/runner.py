@@ -123,11 +123,11 @@ def _do(task: Task, store: CellStore, shop: Workshop, outcome: Outcome, tell: Ca
         outcome.failures[task.name] = f"{type(error).__name__}: {error}"
         tell("failed", message=str(error), seconds=time.perf_counter() - start)
         return
-    store.put(task.name, task.settings, result)
+    seconds = time.perf_counter() - start
+    store.put(task.name, task.settings, {**result, "task_seconds": seconds})
     # read back, so that a fresh run and a resumed one report the very same numbers
-    kept = store.get(task.name, task.settings)
-    outcome.results[task.name] = kept if kept is not None else result
-    tell("done", seconds=time.perf_counter() - start)
+    outcome.results[task.name] = store.get(task.name, task.settings) or result
+    tell("done", seconds=seconds)
 
 
 def _collect(tasks: Iterable[Task], store: CellStore, outcome: Outcome) -> None:

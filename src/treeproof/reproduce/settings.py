@@ -46,12 +46,13 @@ QUICK = Size(quick=True, train_rows=800, test_rows=100, milp_rows=20, row_second
 
 @dataclass(frozen=True)
 class Settings:
-    """One run: its size, which data sets, and where the authors' models are."""
+    """One run: its size, which data sets, where the authors' models are, and the command that repeats it."""
 
     size: Size = FULL
     datasets: tuple[str, ...] | None = None
     models: Path | None = None
     n_jobs: int = 1
+    command: str = ""
 
     def wants(self, dataset: str) -> bool:
         return self.datasets is None or dataset in self.datasets
