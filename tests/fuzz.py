@@ -15,9 +15,7 @@ import treeproof
 NO_RADIUS = ("grid",)  # methods that only decide
 
 
-def fuzz(
-    seeds, method: str, *, complete: bool = True, kinds=generate.KINDS, enough: int = 5, **options
-) -> list[str]:
+def fuzz(seeds, method: str, *, complete: bool = True, kinds=generate.KINDS, enough: int = 5, **options) -> list[str]:
     """Complaints about a method's answers on the cases of these seeds (stops at `enough`)."""
     found: list[str] = []
     for seed in seeds:
@@ -48,8 +46,7 @@ def judge_case(case: Case, method: str, complete: bool, options: dict) -> list[s
             )
             for i, row in enumerate(case.rows):
                 found += [
-                    f"{where}, row {i}: {c}"
-                    for c in judge.certificate(proof, i, row, truths[i], complete, exact)
+                    f"{where}, row {i}: {c}" for c in judge.certificate(proof, i, row, truths[i], complete, exact)
                 ]
             if method in NO_RADIUS:
                 continue
@@ -58,8 +55,7 @@ def judge_case(case: Case, method: str, complete: bool, options: dict) -> list[s
             )
             for i, row in enumerate(case.rows):
                 found += [
-                    f"{where}, row {i}: radius: {c}"
-                    for c in judge.radius(radii, i, row, truths[i], complete, exact)
+                    f"{where}, row {i}: radius: {c}" for c in judge.radius(radii, i, row, truths[i], complete, exact)
                 ]
     return found
 
@@ -72,9 +68,7 @@ def labels_of(case: Case) -> np.ndarray | None:
     return rng.integers(max(2, case.model.n_outputs), size=len(case.rows))
 
 
-def judge_problem(
-    problem: Problem, method: str, complete: bool = True, exact: bool = False, **options
-) -> list[str]:
+def judge_problem(problem: Problem, method: str, complete: bool = True, exact: bool = False, **options) -> list[str]:
     """Complaints about one entry of the problem table, and whether the known status and radius come out."""
     judge = Judge(problem.model)
     row = np.array([problem.row])

@@ -18,6 +18,7 @@ from tests.naive.plain import PlainModel, PlainThreat
 
 import treeproof
 
+FLOATS = Decimal(1.7e308)  # a radius beyond the floats is infinite
 ROOM = 1 + Decimal(10) ** -25  # the oracle's own roots are decimals; this is far below a float's rounding
 LEAST, MOST = (
     Decimal("1e-60"),
@@ -97,9 +98,7 @@ class Judge:
                 out.append(f"misclassified but {status.name}")
         elif status == treeproof.Status.UNKNOWN and complete:
             out += self.undecided(truth, exact)
-        return out + self.margins(
-            float(proof.lower[i]), float(proof.upper[i]), status, truth, complete, exact
-        )
+        return out + self.margins(float(proof.lower[i]), float(proof.upper[i]), status, truth, complete, exact)
 
     def undecided(self, truth: Truth, exact: bool) -> list[str]:
         """UNKNOWN is honest only where the budget or the margin is inside float rounding."""
@@ -148,7 +147,7 @@ class Judge:
         lower, upper = float(radii.lower[i]), float(radii.upper[i])
         real = truth.radius(exact)
         out = []
-        if math.isnan(lower) or Decimal(lower) > real * ROOM:
+        if math.isnan(lower) or Decimal(lower) > real * ROOM and real < FLOATS:
             out.append(f"lower {lower!r} above the radius {real:.20}")
         if math.isnan(upper) or Decimal(upper) * ROOM < real:
             out.append(f"upper {upper!r} below the radius {real:.20}")
@@ -157,7 +156,7 @@ class Judge:
             out += self.witness(radii.witness[i], row, truth, threat, exact)
         elif not np.all(np.isnan(radii.witness[i])):
             out.append("a witness beside an infinite radius")
-        if bool(radii.exact[i]) and not (lower == upper or math.isclose(lower, upper, rel_tol=1e-9)):
+        if bool(radii.exact[i]) and not (lower == upper or math.isclose(lower, upper, rel_tol=1e-9, abs_tol=1e-290)):
             out.append(f"exact, but [{lower!r}, {upper!r}]")
         if complete and not radii.exact[i]:
             slack = Fraction(0) if exact else self.slack

@@ -78,9 +78,7 @@ def test_neighbours_on_the_grid(dtype):
     top = floats.largest(dtype)
     rng = np.random.default_rng(0)
     values = [0.0, 1e-45, top, -top, math.inf, -math.inf]
-    values += [
-        floats.cast(v, dtype) for s in generate.THRESHOLDS for v in generate.threshold_pool(rng, s, dtype)
-    ]
+    values += [floats.cast(v, dtype) for s in generate.THRESHOLDS for v in generate.threshold_pool(rng, s, dtype)]
     assert package_floats.previous(values, dtype).tolist() == [floats.previous(v, dtype) for v in values]
     assert package_floats.following(values, dtype).tolist() == [floats.following(v, dtype) for v in values]
     between = [v * 1.0000000001 for v in values if math.isfinite(v)]
@@ -91,10 +89,7 @@ def test_neighbours_on_the_grid(dtype):
 def test_rows_are_cast_to_the_model_grid():
     """A float64 row just below a float32 threshold is rounded onto it first, as the library would."""
     below = np.nextafter(0.5, 0)
-    assert (
-        small(dtype="float64").predict_index([[below, 0.0]])
-        == brute.predict(_plain("float64"), [[below, 0.0]])[0]
-    )
+    assert small(dtype="float64").predict_index([[below, 0.0]]) == brute.predict(_plain("float64"), [[below, 0.0]])[0]
     assert TreeEnsemble.from_stumps([0], [0.5], [-1], [1], dtype="float64").predict([[below]]) == 0
     assert TreeEnsemble.from_stumps([0], [0.5], [-1], [1], dtype="float32").predict([[below]]) == 1
 
@@ -106,9 +101,7 @@ def _plain(dtype: str):
 @pytest.mark.parametrize(("zero_class", "cut"), [(0, 0.0), (1, 0.0), (0, 0.5), (1, 0.5)])
 def test_one_output_decides_ties_by_zero_class(zero_class, cut):
     """Above the cut is class 1, below it class 0, exactly at it `zero_class`."""
-    model = TreeEnsemble.from_stumps(
-        [0], [0.0], [cut], [1.0], cut=cut, zero_class=zero_class, classes=["no", "yes"]
-    )
+    model = TreeEnsemble.from_stumps([0], [0.0], [cut], [1.0], cut=cut, zero_class=zero_class, classes=["no", "yes"])
     assert model.predict([[-1.0], [1.0]]).tolist() == [["no", "yes"][zero_class], "yes"]
 
 
@@ -123,10 +116,7 @@ def test_float32_sums_are_rounded_after_every_tree():
     leaves = [np.float32(16777216.0), np.float32(1.0), np.float32(1.0)]
     model = TreeEnsemble.from_trees([leaf(float(v)) for v in leaves], 1, sum_dtype="float32")
     assert model.decision_function([[0.0]])[0] == 16777216.0
-    assert (
-        TreeEnsemble.from_trees([leaf(float(v)) for v in leaves], 1).decision_function([[0.0]])[0]
-        == 16777218.0
-    )
+    assert TreeEnsemble.from_trees([leaf(float(v)) for v in leaves], 1).decision_function([[0.0]])[0] == 16777218.0
 
 
 def test_stumps_equal_plain_trees():

@@ -83,11 +83,7 @@ def slowest(model: PlainModel, row, threat: PlainThreat, label: int):
             node = 0
             while tree["feature"][node] >= 0:
                 x = point[tree["feature"][node]]
-                left = (
-                    tree.get("missing_left", [False] * 99)[node]
-                    if math.isnan(x)
-                    else x < tree["threshold"][node]
-                )
+                left = tree.get("missing_left", [False] * 99)[node] if math.isnan(x) else x < tree["threshold"][node]
                 node = tree["left"][node] if left else tree["right"][node]
             exact = [e + Fraction(v) for e, v in zip(exact, model.leaf_values(tree, node), strict=True)]
         if model.n_outputs == 1:
@@ -190,9 +186,7 @@ def test_cases_are_seeded_and_nasty():
 
 def test_float_summation_can_differ_from_exact():
     """1e8 + 1e-9 - 1e8 is 0 in floats and positive exactly: both answers are kept."""
-    model = PlainModel(
-        [stump(0, 0.5, 1.0, 1e8), stump(0, 0.5, 0.0, 1e-9), stump(0, 0.5, 0.0, -1e8)], 1, base=[0.0]
-    )
+    model = PlainModel([stump(0, 0.5, 1.0, 1e8), stump(0, 0.5, 0.0, 1e-9), stump(0, 0.5, 0.0, -1e8)], 1, base=[0.0])
     truth = Brute(model).truth([0.0], PlainThreat(1, 1.0))
     assert truth.predicted == 1
     assert truth.broken()  # the floats add to 0: class 0

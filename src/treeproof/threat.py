@@ -172,10 +172,10 @@ class ResolvedThreat:
         if p == np.inf:
             return cost * (1 - 2.0**-50)
         cost = np.maximum(cost, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             # 1 / p is rounded too, and the power amplifies that by log(cost)
             loose = np.where((cost > 0) & (cost < np.inf), np.abs(np.log(cost)) / p * 2.0**-52, 0.0)
-        return cost ** (1 / p) * (1 - 2 * self.rounding / min(p, 1.0) - loose)
+            return cost ** (1 / p) * (1 - 2 * self.rounding / min(p, 1.0) - loose)
 
     def admits(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
         """Whether each single move is in the direction and range allowed (whatever the budget)."""
@@ -242,9 +242,10 @@ class ResolvedThreat:
             return 0.0
         if self.norm == 0:
             return float(len(feature))
-        size = np.abs(np.asarray(after) - before) / self.scale[feature]
+        with np.errstate(over="ignore", under="ignore"):  # from one end of the floats to the other
+            size = np.abs(np.asarray(after) - before) / self.scale[feature]
         largest = float(size.max())
-        if self.norm == np.inf or largest == 0 or len(size) == 1:
+        if self.norm == np.inf or not 0 < largest < np.inf or len(size) == 1:
             return largest
         return largest * float(np.sum((size / largest) ** self.norm)) ** (1.0 / self.norm)
 

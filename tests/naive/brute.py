@@ -42,9 +42,7 @@ class Table:
                 if feature >= 0:
                     cuts.setdefault(feature, set()).add(threshold)
         self.features = sorted(cuts)
-        self.cells = [
-            [(math.nan, math.nan)] if f in missing else cells(cuts[f], model.dtype) for f in self.features
-        ]
+        self.cells = [[(math.nan, math.nan)] if f in missing else cells(cuts[f], model.dtype) for f in self.features]
         self.shape = tuple(len(c) for c in self.cells)
         self.size = math.prod(self.shape)
         self._add_leaves()
@@ -291,9 +289,7 @@ class Truth:
         if not chosen.any():
             return Decimal("Infinity")
         least = min(self.total[chosen])
-        return to_radius(
-            least if isinstance(least, Decimal) else Fraction(int(least), self.unit), self.threat.norm
-        )
+        return to_radius(least if isinstance(least, Decimal) else Fraction(int(least), self.unit), self.threat.norm)
 
 
 class Brute:

@@ -42,9 +42,7 @@ def _two(**fields) -> PlainModel:
 
 
 def _votes(zero_class: int) -> PlainModel:
-    return PlainModel(
-        [stump(0, 0.5, 0.0, 1.0), stump(1, 0.5, 0.0, 1.0)], 2, base=[-1.0], zero_class=zero_class
-    )
+    return PlainModel([stump(0, 0.5, 0.0, 1.0), stump(1, 0.5, 0.0, 1.0)], 2, base=[-1.0], zero_class=zero_class)
 
 
 def _forest() -> PlainModel:

@@ -18,10 +18,21 @@ _DIGITS = {"float32": 24, "float64": 53}
 
 
 class Rounding(NamedTuple):
-    """Error bounds for each output."""
+    """Error bounds for each output, and what the bound of a difference of two is made of."""
 
     library: np.ndarray  # (n_outputs,) of the model's own sum, in its sum_dtype
-    solver: np.ndarray  # (n_outputs,) of a float64 sum in any order, here
+    sizes: np.ndarray  # (n_outputs,) no score is larger
+    terms: np.ndarray  # (n_outputs,) how many numbers are added
+    low: np.ndarray  # (n_outputs,) all are whole multiples of 2^low
+
+    def solver(self, outputs: list[int], n_features: int) -> float:
+        """Of a float64 sum here, in any order, of an output or of the difference of two.
+
+        The difference of two sums that are exact by themselves need not be: the bound is theirs together.
+        """
+        # differences of leaves, of two outputs, and a threshold: two digits and a few terms more
+        sizes, terms = 4 * np.sum(self.sizes[outputs]), 2 * np.sum(self.terms[outputs]) + n_features + 8
+        return float(_bound(sizes, terms, np.min(self.low[outputs]), 53))
 
 
 def rounding_of(model: TreeEnsemble) -> Rounding:
@@ -44,9 +55,7 @@ def rounding_of(model: TreeEnsemble) -> Rounding:
         if model.n_trees:
             library = library + np.maximum.reduceat(loss, model.tree_offsets[:-1], axis=0).sum(axis=0)
         library = library + np.abs(model.base.astype(np.float32) - model.base)
-    # a solver adds differences of two outputs, and a threshold: one digit and a few terms more
-    solver = _bound(4 * sizes, 2 * terms + model.n_features + 8, low, 53)
-    return Rounding(library, solver)
+    return Rounding(library, sizes, terms, low)
 
 
 def _touches(model: TreeEnsemble, output: int) -> np.ndarray:

@@ -211,7 +211,10 @@ def check_rows(model: TreeEnsemble, X) -> np.ndarray:
         X = _frame_rows(model, X)
     if hasattr(X, "toarray"):
         raise InvalidInputError("X must be a dense array. Got a sparse matrix instead. Pass X.toarray().")
-    array = np.asarray(X)
+    try:
+        array = np.asarray(X)
+    except (TypeError, ValueError):
+        raise InvalidInputError(must_be("X", "an array of numbers, each row of the same length", type(X))) from None
     if array.dtype not in (np.float32, np.float64):
         if array.dtype.kind not in "biufO":
             raise InvalidInputError(must_be("X", "an array of numbers", array.dtype))

@@ -32,7 +32,7 @@ def solver_for(method: str, problem: Problem, options: dict[str, Any]) -> tuple[
     reason = f"{method}: as asked"
     if method == "auto":
         method, reason = choose(problem)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise MethodError(must_be("method", f"'auto' or one of {', '.join(sorted(METHODS))}", method))
     module, name = METHODS[method]
     cls = getattr(import_module(f".{module}", __package__), name)

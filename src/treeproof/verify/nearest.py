@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..results import Witnesses
-from .replay import replay
+from .replay import TINY, replay
 from .within import RowStates, count_cast, here_flips
 
 if TYPE_CHECKING:
@@ -50,9 +50,11 @@ def radius_batch(
     beyond = out.lower > max_radius
     out.forget(beyond)
     out.lower[beyond], out.upper[beyond] = np.inf, np.inf
+    out.lower[out.lower < TINY] = 0.0  # relative errors mean nothing among denormal numbers
     exact = np.isinf(out.lower)
     known = np.isfinite(out.upper)
-    exact[known] = out.upper[known] - out.lower[known] <= _rounding(problem) * out.upper[known]
+    gap = out.upper[known] - out.lower[known]
+    exact[known] = gap <= np.maximum(_rounding(problem) * out.upper[known], TINY)
     return RadiusBatch(out.lower, out.upper, exact, predicted, out.witnesses(), count_cast(X, rows))
 
 

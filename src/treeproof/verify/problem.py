@@ -107,15 +107,22 @@ class Problem:
             weights[0] = 1.0 if y == 1 else -1.0
             base = weights[0] * (model.base[0] - model.cut)
             tie_flips = model.zero_class != y
-            slack, solver = rounding.library[0], rounding.solver[0]
+            slack, solver = rounding.library[0], rounding.solver([0], model.n_features)
         else:
             weights[y], weights[c] = 1.0, -1.0
             base = model.base[y] - model.base[c]
             tie_flips = c < y
             slack = rounding.library[y] + rounding.library[c]
-            solver = rounding.solver[y] + rounding.solver[c]
+            solver = rounding.solver([y, c], model.n_features)
         slack = 0.0 if self.exact_margin else slack + model.decision_slack
         return Pair(y, c, weights, float(base), bool(tie_flips), float(slack), float(solver))
+
+    def least_margin(self, pair: Pair) -> float:
+        """A lower bound of a pair's real margin, whatever the row."""
+        model = self.model
+        values = np.where(model.feature < 0, self.leaf_values(pair), np.inf)
+        total = np.minimum.reduceat(values, model.tree_offsets[:-1]).sum() if model.n_trees else 0.0
+        return float(pair.base + total - pair.solver)
 
     def leaf_values(self, pair: Pair) -> np.ndarray:
         """The scalar value of every node's leaf for a pair (indexed by node)."""

@@ -18,6 +18,8 @@ from ..model.predict import leaves
 if TYPE_CHECKING:
     from .problem import Found, Pair, Problem
 
+TINY = 1e-300  # distances below it are denormal, or nearly so: floats there have no relative accuracy
+
 
 class Replayed(NamedTuple):
     """Candidates, checked."""
@@ -75,10 +77,10 @@ def replay(problem: Problem, pair: Pair, X: np.ndarray, found: Found, eps: float
 
 def _round_up(size: float, threat) -> float:
     """A distance that is surely at least the real one."""
-    if threat.norm == 0 or size == 0:
+    if threat.norm == 0:
         return size
     error = 2.0**-51 if threat.norm == inf else threat.rounding / min(threat.norm, 1.0)
-    return size * (1 + error)
+    return max(size * (1 + error), TINY)
 
 
 def real_margins(problem: Problem, pair: Pair, X: np.ndarray) -> list[float | Fraction]:

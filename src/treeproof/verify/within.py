@@ -90,7 +90,9 @@ def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.nda
     rounding = problem.threat.rounding
     for pair in problem.pairs(c):
         open_rows = problem.exact_margin | (out.status[mine] != Status.BROKEN)
-        out.lower[mine[~open_rows]] = -np.inf  # broken already: this pair is not asked
+        if not open_rows.all():  # a broken row needs no more proofs, but its lower bound is over every class
+            spared = mine[~open_rows]
+            out.lower[spared] = np.minimum(out.lower[spared], problem.least_margin(pair))
         ask = np.flatnonzero(open_rows)
         if len(ask) == 0:
             continue
