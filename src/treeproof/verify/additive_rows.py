@@ -87,7 +87,7 @@ def _worst(options: Options, picks: Picks, arena: Arena, limit, enough, sure, gu
         return options.sums[1], True, guess
     guard = _error(options)
     bound, price = best_gain(options, picks, limit, enough - guard, sure, guess)
-    if price == 0.0:  # everything fits
+    if picks.sums[1] <= limit:  # everything fits
         return picks.sums[4], True, guess
     most = min(bound + guard, options.sums[1])
     if most < enough:

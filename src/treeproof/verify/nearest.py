@@ -46,6 +46,7 @@ def radius_batch(
             out.take(mine, found, nearer)
         if problem.exact_margin:
             here = mine[here_flips(problem, rows[mine], int(c))]
+            out.forget(np.isin(np.arange(len(rows)), here))  # such a row is its own witness, unmoved
             out.upper[here], out.present[here] = 0.0, True
     beyond = out.lower > max_radius
     out.forget(beyond)
@@ -54,7 +55,10 @@ def radius_batch(
     exact = np.isinf(out.lower)
     known = np.isfinite(out.upper)
     gap = out.upper[known] - out.lower[known]
-    exact[known] = gap <= np.maximum(_rounding(problem) * out.upper[known], TINY)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # the p-th root's own rounding grows with the logarithm (see `root_below`)
+        loose = np.where(out.upper[known] > 0, np.abs(np.log(out.upper[known])) * 2.0**-50, 0.0)
+    exact[known] = gap <= np.maximum((_rounding(problem) + loose) * out.upper[known], TINY)
     return RadiusBatch(out.lower, out.upper, exact, predicted, out.witnesses(), count_cast(X, rows))
 
 
