@@ -480,3 +480,20 @@ def test_the_authors_models_give_the_papers_figures(dataset, file, l0):
     counted = measure.l0(model, X, y)
     assert abs(counted["verified"] - l0) <= one_row
     assert abs(counted["r_star"] - line["l0_avg_r"]) <= 0.01
+
+
+def test_a_real_table_runs_and_resumes(tmp_path):
+    """The frontier's diabetes rows, quick: trained, verified, reported, and read back by the second run."""
+    how = {"datasets": ["diabetes"], "quick": True, "out": tmp_path}
+    events = []
+    first = reproduce.run(["frontier"], progress=events.append, **how)
+    assert first.failures == []
+    assert first.open_cells == 0
+    assert len(first.sections[0].lines) == 3
+    for line in first.sections[0].lines:
+        shown = {cell.header: cell.ours for cell in line.cells}
+        assert 0 < shown["clean (paper)"] <= shown["verified (paper)"] <= 100
+        assert shown["verified (best published)"] == shown["verified (paper)"]
+    second = reproduce.run(["frontier"], progress=events.append, **how)
+    assert numbers(second) == numbers(first)
+    assert [event.kind for event in events] == ["start", "done"] * 3 + ["kept"] * 3
