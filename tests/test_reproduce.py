@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -497,3 +498,15 @@ def test_a_real_table_runs_and_resumes(tmp_path):
     second = reproduce.run(["frontier"], progress=events.append, **how)
     assert numbers(second) == numbers(first)
     assert [event.kind for event in events] == ["start", "done"] * 3 + ["kept"] * 3
+
+
+@pytest.mark.parametrize("name", ["certify", "radius"])
+def test_an_answer_cut_short_is_an_interruption_and_no_cell(monkeypatch, name):
+    """Ctrl-C inside a verifier returns rows marked unknown; they must not be kept as a finished measurement."""
+    model = treeproof.TreeEnsemble.from_stumps([0], [0.5], [-1.0], [1.0], n_features=1)
+    X, y = np.array([[0.1], [0.9], [0.2]]), np.array([0, 1, 0])
+    assert measure.l0(model, X, y)["letters"] == "BBB"
+    real = getattr(treeproof, name)
+    monkeypatch.setattr(treeproof, name, lambda *a, **k: dataclasses.replace(real(*a, **k), interrupted=True))
+    with pytest.raises(KeyboardInterrupt):
+        measure.l0(model, X, y)

@@ -20,7 +20,7 @@ def certified(ensemble: TreeEnsemble, X, y, *, norm: float, eps: float, method: 
     """Certify rows and return errors in percent, seconds a row, and one letter a row (R, B or U)."""
 
     def call():
-        return treeproof.certify(ensemble, X, y, norm=norm, eps=eps, method=method, n_jobs=1, **options)
+        return whole(treeproof.certify(ensemble, X, y, norm=norm, eps=eps, method=method, n_jobs=1, **options))
 
     if method != "milp":  # nothing to compile there
         treeproof.certify(ensemble, X[:2], y[:2], norm=norm, eps=eps, method=method, n_jobs=1, **options)
@@ -41,7 +41,7 @@ def l0(ensemble: TreeEnsemble, X, y) -> dict[str, Any]:
     """l0 at one changed feature, and the paper's r*: mean of (features needed to flip - 1), wrong rows 0."""
     out = certified(ensemble, X, y, norm=0, eps=1, method="additive")
     treeproof.radius(ensemble, X[:2], y[:2], norm=0, n_jobs=1)
-    radii, seconds = timed(lambda: treeproof.radius(ensemble, X, y, norm=0, n_jobs=1))
+    radii, seconds = timed(lambda: whole(treeproof.radius(ensemble, X, y, norm=0, n_jobs=1)))
     lower = np.asarray(radii.lower)
     finite = np.isfinite(lower)
     spare = np.maximum(lower[finite] - 1, 0)
@@ -51,6 +51,13 @@ def l0(ensemble: TreeEnsemble, X, y) -> dict[str, Any]:
         radius_seconds=seconds / max(1, len(lower)),
     )
     return out
+
+
+def whole(found):
+    """The result, unless Ctrl-C cut it short: the verifiers then return what they have, which is no cell."""
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found
 
 
 def timed(call, limit: float = 0.5, repeats: int = 5):
