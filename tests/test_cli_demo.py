@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 
 import pytest
+from tests.snippets import blocks, same_story
 
 from treeproof import TreeEnsemble
 from treeproof.cli import run
@@ -17,11 +20,20 @@ def refuse(*args):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "out"
-    with pytest.MonkeyPatch.context() as patch:
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
         patch.setattr("socket.socket.connect", refuse)
         code = run(["demo", "--out", str(folder)])
     assert code == 0
+    folder.joinpath("said.txt").write_text(said.getvalue(), encoding="utf-8")
     return folder
+
+
+def test_the_readme_shows_the_table_that_the_demo_prints(demo):
+    table = [line for line in (demo / "said.txt").read_text(encoding="utf-8").splitlines() if line[:1] in "┏┃┡│└"]
+    said = blocks("README.md", "text")[0]
+    # the last column is the time of one machine
+    same_story(*["\n".join(line.rsplit("│", 2)[0] for line in text) for text in (said.splitlines(), table)])
 
 
 def test_the_files_lead_on_to_certify(demo, capsys):

@@ -39,10 +39,10 @@ def grey(row: np.ndarray, shape: tuple[int, int], low: float, high: float) -> np
 
 
 def change(before: np.ndarray, after: np.ndarray, shape: tuple[int, int], low: float, high: float) -> np.ndarray:
-    """The faint row with what a witness adds and removes on top (at least half opaque, to be seen)."""
+    """The faint row with what a witness adds and removes on top (hardly transparent, so that small moves are seen)."""
     base = grey(before, shape, low, high).astype(float) * 0.35
     move = ((after - before) / ((high - low) or 1.0)).reshape(shape)
-    weight = np.where(move != 0, 0.5 + 0.5 * np.clip(np.abs(move), 0, 1), 0)[:, :, None]
+    weight = np.where(move != 0, 0.8 + 0.2 * np.clip(np.abs(move), 0, 1), 0)[:, :, None]
     colour = np.where(move[:, :, None] > 0, np.array(UP, float), np.array(DOWN, float))
     return (base * (1 - weight) + colour * weight).astype(np.uint8)
 
