@@ -142,9 +142,7 @@ def test_slopes_support_the_loss(norm):
         for size in (0.01, 0.3, 3.0):
             other = values + size * rng.normal(size=problem.cells)
             assert problem.mean_loss(which, rows, other, grid)[0] >= offset + slope @ other - 1e-9
-        assert problem.bounds(rows, 2.5 * values) == pytest.approx(
-            2.5 * problem.bounds(rows, values), abs=1e-9
-        )
+        assert problem.bounds(rows, 2.5 * values) == pytest.approx(2.5 * problem.bounds(rows, values), abs=1e-9)
 
 
 def scipy_optimum(problem, threat, X, y):

@@ -59,9 +59,7 @@ def test_same_seed_same_model_whatever_the_threads():
     """Deterministic given random_state, and n_jobs changes nothing."""
     X, y = table(3000)
     runs = [
-        AdditiveClassifier(1, 0.05, epochs=3, max_epochs=3, batch_size=512, random_state=1, n_jobs=jobs).fit(
-            X, y
-        )
+        AdditiveClassifier(1, 0.05, epochs=3, max_epochs=3, batch_size=512, random_state=1, n_jobs=jobs).fit(X, y)
         for jobs in (1, 2)
     ]
     assert np.array_equal(runs[0].ensemble_.value, runs[1].ensemble_.value)
@@ -153,6 +151,18 @@ def test_staircases_say_what_the_model_does():
     text = model.explain(max_features=2)
     assert "x[0]" in text
     assert "x[1]" in text
+
+
+def test_max_stumps_bounds_the_thresholds_and_orders_the_objectives():
+    """At most T thresholds, and the training objective falls with T."""
+    X, y = table(600)
+    objectives = []
+    for most in (2, 5, 20):
+        model = AdditiveClassifier(1, 0.05, max_stumps=most, tol=0.005, random_state=0).fit(X, y)
+        assert 1 <= model.ensemble_.n_trees <= most
+        objectives.append(model.objective_[0])
+    assert objectives[0] > objectives[1] > objectives[2]
+    assert model.score(X, y) > 0.9
 
 
 def test_plot_draws_one_panel_a_feature():

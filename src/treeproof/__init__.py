@@ -24,6 +24,7 @@ _PUBLIC = {
     "TreeBoostingClassifier": ".training.tree_boosting",
     "make_verified_scorer": ".training.scorers",
     "AdditiveClassifier": ".training.additive",
+    "AdditiveClassifierCV": ".training.additive_cv",
     "TreeproofError": "._errors",
     "InvalidModelError": "._errors",
     "InvalidInputError": "._errors",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from .results import Certificates, Radii, Status
     from .threat import Threat
     from .training.additive import AdditiveClassifier
+    from .training.additive_cv import AdditiveClassifierCV
     from .training.scorers import make_verified_scorer
     from .training.tree_boosting import TreeBoostingClassifier
     from .verify import certify, radius, warmup

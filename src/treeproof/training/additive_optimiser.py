@@ -1,4 +1,4 @@
-"""The optimiser of additive training: averaged Adam in cycles, with a rigorous gap as its report.
+"""The optimiser of additive training: averaged steps in cycles, with a rigorous gap as its report.
 
 Each cycle runs minibatch steps with a falling step size and ends at the average of its last part. In the
 first cycle eps rises from zero (at zero the objective has a kink that plain methods cannot leave). After
@@ -49,24 +49,11 @@ class Solution:
         return max(0.0, self.objective - self.lower_bound) / max(abs(self.objective), 1e-12)
 
 
-class Adam:
-    """Adam's moments over one cycle."""
-
-    def __init__(self, size: int):
-        self.mean, self.square, self.steps = np.zeros(size), np.zeros(size), 0
-
-    def move(self, slope: np.ndarray, rate: float) -> np.ndarray:
-        """The step to add for one subgradient."""
-        self.steps += 1
-        self.mean += 0.1 * (slope - self.mean)
-        self.square += 0.001 * (slope * slope - self.square)
-        mean = self.mean / (1.0 - 0.9**self.steps)
-        return -rate * mean / (np.sqrt(self.square / (1.0 - 0.999**self.steps)) + 1e-8)
-
-
 def run_cycle(problem: Problem, rows, values, settings: Settings, epochs: int, ramp: float, planes, rng, pool):
     """One cycle of steps from `values`; returns the average of its last part and adds planes."""
-    n, adam = len(rows.sign), Adam(problem.cells)
+    from .additive_adam import Adam
+
+    n, adam, values = len(rows.sign), Adam(problem.first), values.copy()
     batches = max(1, int(np.ceil(n / settings.batch)))
     steps, step = epochs * batches, 0
     total, taken = np.zeros(problem.cells), 0
@@ -82,7 +69,8 @@ def run_cycle(problem: Problem, rows, values, settings: Settings, epochs: int, r
                 offset += base * len(batch) / n
                 slope += gradient * (len(batch) / n)
             rate = settings.rate * 0.5 * (1.0 + np.cos(np.pi * done))
-            values = problem.project(values + adam.move(gradient + problem.penalty_slope(values), rate))
+            adam.move(values, gradient + problem.penalty_slope(values), rate)
+            values = problem.project(values)
             step += 1
             if step > steps * (1.0 - settings.average):
                 total += values

@@ -182,3 +182,23 @@ def build(thresholds, threat: ResolvedThreat, monotone, loss: str, tv: float, l2
     signs = np.zeros(len(first) - 1, dtype=np.int64)
     signs[:-1] = monotone[features]
     return Problem(features, kept, threat, first, up, down, signs, LOSSES[loss], tv, l2, n_jobs)
+
+
+def restricted(problem: Problem, rows, kept: list[np.ndarray]):
+    """The problem and rows with only the thresholds of the masks `kept`; features without any leave."""
+    stay = np.flatnonzero([mask.any() for mask in kept])
+    d = int(problem.features.max(initial=-1)) + 1
+    thresholds = [np.zeros(0)] * d
+    signs = np.zeros(d, dtype=np.int64)
+    for at in stay:
+        thresholds[problem.features[at]] = problem.thresholds[at][kept[at]]
+        signs[problem.features[at]] = problem.monotone[at]
+    loss = next(name for name, code in LOSSES.items() if code == problem.loss)
+    smaller = build(thresholds, problem.threat, signs, loss, problem.tv, problem.l2, problem.n_jobs)
+    places = [np.concatenate([[0], np.cumsum(kept[at])]).astype(np.int16) for at in stay]
+    code = np.zeros((len(rows.sign), len(stay) + 1), dtype=np.int16)
+    for new, (at, place) in enumerate(zip(stay, places, strict=True)):
+        code[:, new] = place[rows.code[:, at]]
+    columns = np.concatenate([stay, [rows.X.shape[1] - 1]])
+    X = np.ascontiguousarray(rows.X[:, columns])
+    return smaller, rows._replace(X=X, code=code, slope=np.zeros(len(rows.sign)))

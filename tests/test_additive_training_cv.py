@@ -1,0 +1,68 @@
+"""AdditiveClassifierCV: settings chosen by verified error on the same seeded splits, test rows untouched."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from treeproof import InvalidInputError
+from treeproof.training.additive import AdditiveClassifier
+from treeproof.training.additive_cv import AdditiveClassifierCV
+
+QUICK = AdditiveClassifier(epochs=10, max_epochs=10)
+
+
+@parametrize_with_checks(
+    [AdditiveClassifierCV(estimator=QUICK, search={"max_bins": [32]}, n_splits=1)],
+)
+def test_scikit_learn_contract(estimator, check):
+    """scikit-learn's own checks, with no expected failures."""
+    check(estimator)
+
+
+def table(n=300):
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 3))
+    return X, (X[:, 0] + 0.05 * rng.normal(size=n) > 0.5).astype(int)
+
+
+def test_the_least_verified_error_wins():
+    """The chosen setting has the least mean error of those tried, and the fitted model is that setting's."""
+    X, y = table()
+    search = {"max_bins": [2, 24], "eps_factor": [1.0, 1.2]}
+    model = AdditiveClassifierCV(1, 0.05, search=search, n_splits=2, random_state=0).fit(X, y)
+    assert len(model.results_) == 3  # start, the other max_bins, the other eps_factor
+    assert model.best_error_ == min(one["mean"] for one in model.results_)
+    assert all(len(one["errors"]) == 2 for one in model.results_)
+    assert model.best_estimator_.get_params()["max_bins"] == model.best_params_["max_bins"]
+    assert np.array_equal(model.predict(X), model.best_estimator_.predict(X))
+    assert model.certify(X, y).verified_error == model.best_estimator_.certify(X, y).verified_error
+    grid = AdditiveClassifierCV(1, 0.05, search=search, strategy="grid", n_splits=2, random_state=0).fit(X, y)
+    assert len(grid.results_) == 4
+
+
+def test_same_seed_same_choice():
+    """Two runs with one seed agree in every error."""
+    X, y = table(150)
+    runs = [
+        AdditiveClassifierCV(2, 0.05, estimator=QUICK, search={"l2": [1e-4, 1e-2]}, n_splits=2, random_state=3)
+        for _ in range(2)
+    ]
+    first, second = (run.fit(X, y).results_ for run in runs)
+    assert [one["errors"] for one in first] == [one["errors"] for one in second]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"search": {"no_such": [1]}}, "search must be a dict"),
+        ({"search": {"l2": []}}, "search must be a dict"),
+        ({"strategy": "random"}, "strategy must be one of"),
+        ({"n_splits": 0}, "n_splits must be"),
+        ({"estimator": "mlp"}, "estimator must be an AdditiveClassifier"),
+    ],
+)
+def test_bad_parameters_are_one_clear_line(given, message):
+    """Each bad parameter is named."""
+    X, y = table(50)
+    with pytest.raises(InvalidInputError, match=message):
+        AdditiveClassifierCV(**given).fit(X, y)
