@@ -510,3 +510,23 @@ def test_an_answer_cut_short_is_an_interruption_and_no_cell(monkeypatch, name):
     monkeypatch.setattr(treeproof, name, lambda *a, **k: dataclasses.replace(real(*a, **k), interrupted=True))
     with pytest.raises(KeyboardInterrupt):
         measure.l0(model, X, y)
+
+
+def test_data_that_cannot_be_had_fails_its_rows_once_and_clearly(tmp_path, monkeypatch):
+    """Without network and folder: image rows name the folder to fill, the network is tried once, tables go on."""
+    asked = []
+
+    def fetch(number):
+        asked.append(number)
+        raise treeproof.datasets.DataUnavailableError("no network")
+
+    monkeypatch.delenv("TREEPROOF_DATA", raising=False)
+    monkeypatch.setenv("TREEPROOF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("treeproof.datasets.openml.fetch", fetch)
+    made = reproduce.run(["frontier"], datasets=["diabetes", "mnist-1-5"], quick=True, out=tmp_path / "out")
+    assert asked == [554]
+    assert len(made.failures) == 1
+    assert "mnist.npz" in made.failures[0]
+    assert "TREEPROOF_DATA" in made.failures[0]
+    states = {line.labels["data set"]: {cell.state for cell in line.cells} for line in made.sections[0].lines}
+    assert states == {"diabetes": {"done"}, "mnist-1-5": {"failed"}}

@@ -76,11 +76,18 @@ class Workshop:
         self.settings = settings
         self.store = CellStore(folder)
         # one image set is 75 MB: keep the two that neighbouring tasks use
-        self.data = lru_cache(maxsize=2)(self._load)
+        self._loaded = lru_cache(maxsize=2)(datasets.load)
+        self._missing: dict[str, datasets.DataUnavailableError] = {}
 
-    @staticmethod
-    def _load(name: str) -> datasets.Dataset:
-        return datasets.load(name)
+    def data(self, name: str) -> datasets.Dataset:
+        """A data set; one that cannot be had is asked for once, not by every task anew."""
+        if name in self._missing:
+            raise self._missing[name]
+        try:
+            return self._loaded(name)
+        except datasets.DataUnavailableError as error:
+            self._missing[name] = error
+            raise
 
     def test_rows(self, name: str, limit: int | None) -> tuple[np.ndarray, np.ndarray]:
         """The test rows, or `limit` of them (by a fixed seed; a smaller choice is part of a larger one)."""
