@@ -121,7 +121,8 @@ def _lightgbm(rng, classes, missing, seed):
     elif kind < 0.4:
         options |= {"boosting_type": "dart"}
     if classes > 2 and rng.random() < 0.4:
-        options |= {"objective": "multiclassova"}
+        # louder one-vs-all models saturate their sigmoids, and are refused
+        options |= {"objective": "multiclassova", "learning_rate": 0.05, "boosting_type": "gbdt"}
     elif classes == 2 and rng.random() < 0.3:
         options |= {"sigmoid": 1.7}
     return lightgbm.LGBMClassifier(**options)

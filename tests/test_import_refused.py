@@ -267,7 +267,7 @@ def test_a_wrong_translation_is_caught():
     inner = np.flatnonzero(found.model.feature >= 0)
     # a threshold between equal leaves decides nothing
     telling = [node for node in inner if not below(found.model.left[node]) & below(found.model.right[node])]
-    assert len(telling) > 20
+    assert len(telling) > 15
     for node in telling:
         threshold = np.array(found.model.threshold)
         threshold[node] = np.nextafter(np.float32(threshold[node]), np.float32(np.inf))

@@ -241,9 +241,13 @@ def _classes(info: dict, options: Options, count: int) -> np.ndarray:
 def _decision(info: dict, options: Options, outputs: int) -> tuple[float, float]:
     p = parts.probability(options, outputs)
     if p is None and outputs == 1 and info.get("binclass_probability_threshold") is not None:
-        p = float(parts.numbers([info["binclass_probability_threshold"]], f"{WHAT}: probability threshold")[0])
+        stated = info["binclass_probability_threshold"]  # CatBoost writes it as text
+        try:
+            p = float(stated) if isinstance(stated, (str, int, float)) else np.nan
+        except (ValueError, OverflowError):
+            p = np.nan
         if not 0 < p < 1:
-            raise InvalidModelError(must_be(f"{WHAT}: probability threshold", "strictly between 0 and 1", p))
+            raise InvalidModelError(must_be(f"{WHAT}: probability threshold", "strictly between 0 and 1", stated))
     if p is None:
         return 0.0, 0.0
     return (0.0 if p == 0.5 else parts.logit(p)), parts.sigmoid_slack(p, 52)

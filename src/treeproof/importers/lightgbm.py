@@ -24,6 +24,7 @@ WHAT = "the LightGBM model"
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold
 ABOVE_ZERO = float(np.nextafter(ZERO, 1.0))
 MAX_EXPANDED = 2**22
+MAX_SATURATION = 1e-3
 # the float64 sigmoid first exceeds 0.5 just above this score: a tie that rounding tips by less is still class 0
 LOGISTIC_CUT = 1.5 * 2.0**-53
 _ONE_VS_ALL = ("multiclassova", "multiclass_ova", "ova", "ovr")
@@ -391,6 +392,11 @@ def _with_saturation(model: TreeEnsemble, sigmoid: float, rounds: int) -> TreeEn
     """One-vs-all compares sigmoids, which run together near 1: that much of a score stays undecided."""
     largest = _largest_score(model) * sigmoid / rounds
     slack = 2.0**-49 * math.exp(min(largest, 700.0)) / sigmoid * rounds
+    if slack > MAX_SATURATION:
+        raise TranslationError(
+            f"the LightGBM model's multiclassova scores reach {largest:.3g}, where float64 sigmoids round to 1 and "
+            f"LightGBM predicts the first of such classes. Train with objective='multiclass', or fewer rounds."
+        )
     return replace(model, decision_slack=slack)
 
 

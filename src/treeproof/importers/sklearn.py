@@ -146,7 +146,8 @@ def _averaged(source: Any, members: list[tuple[Any, np.ndarray | None]], options
         # a bag may have missed a class; bagging hands its trees the classes as positions
         own = np.arange(classes) if chance.shape[1] == classes else np.asarray(tree.classes_, dtype=np.int64)
         values[:, own] = chance[:, : len(own)]
-        whole = whole and bool(np.all(values == np.floor(values)))
+        votes = values[tree.tree_.children_left < 0]
+        whole = whole and bool(np.all(votes == np.floor(votes)))
         trees.append(_columns(tree.tree_, values if p is None else values[:, 1], features))
     # the division by the number of trees rounds; sums of whole votes keep their order through it
     slack = 0.0 if whole or count == 1 else 4 * 2.0**-52 * count
