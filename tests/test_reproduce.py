@@ -530,3 +530,18 @@ def test_data_that_cannot_be_had_fails_its_rows_once_and_clearly(tmp_path, monke
     assert "TREEPROOF_DATA" in made.failures[0]
     states = {line.labels["data set"]: {cell.state for cell in line.cells} for line in made.sections[0].lines}
     assert states == {"diabetes": {"done"}, "mnist-1-5": {"failed"}}
+
+
+def test_train_rows_is_a_marked_run_of_its_own(tmp_path):
+    """Fewer training rows than the full run: images are marked, tables and the test set are whole."""
+    size = dataclasses.replace(FULL, train_rows=3000)
+    for table in every_table(size):
+        for row in table.rows:
+            for task in row.tasks:
+                if row.dataset in ("breast-cancer", "diabetes") or "authors" in task.name:
+                    assert "trained on" not in task.reduced
+                else:
+                    assert "trained on" in task.reduced, task.name
+                    assert "of the test rows" not in task.reduced
+    with pytest.raises(InvalidInputError, match="train_rows must be at least 100"):
+        reproduce.run(train_rows=3, out=tmp_path)

@@ -19,9 +19,10 @@ from ..reproduce import DATASETS, TABLES
               help="Keep the cells that the folder already holds, or start again.")  # fmt: skip
 @click.option("--models", type=click.Path(path_type=Path, file_okay=False, exists=True),
               help="Folder with the models that the paper's authors published.")  # fmt: skip
+@click.option("--train-rows", type=click.IntRange(min=100), help="Train on at most so many image rows (marked).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Threads for training.")
 @click.option("--list", "list_tables", is_flag=True, help="Name the tables and stop.")
-def command(tables, datasets, quick, out, resume, models, jobs, list_tables) -> None:
+def command(tables, datasets, quick, out, resume, models, train_rows, jobs, list_tables) -> None:
     """Measure the paper's tables again: paper / ours / difference.
 
     TABLE is one of the names that --list shows; all by default. Finished cells are kept in the folder, so
@@ -43,7 +44,7 @@ def command(tables, datasets, quick, out, resume, models, jobs, list_tables) -> 
     try:
         report = reproduce.run(
             list(tables) or None, datasets=asked, quick=quick, out=out, resume=resume, models=models,
-            n_jobs=jobs, progress=_tell,
+            train_rows=train_rows, n_jobs=jobs, progress=_tell,
         )  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"Interrupted. Finished cells are in {out}; the same command goes on from there.", err=True)

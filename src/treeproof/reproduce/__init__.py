@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from .._errors import InvalidInputError, must_be
@@ -41,6 +42,7 @@ def run(
     out: str | os.PathLike = "reproduction",
     resume: bool = True,
     models: str | os.PathLike | None = None,
+    train_rows: int | None = None,
     n_jobs: int = 1,
     progress: Callable | None = None,
 ) -> Report:
@@ -61,6 +63,8 @@ def run(
     models : path, optional
         A folder with the models that the paper's authors published; by default ``models`` beside the
         folder that ``TREEPROOF_DATA`` names, if there is one.
+    train_rows : int, optional
+        Train on this many rows of the image sets at most, for a run between quick and full (marked).
     n_jobs : int
         Threads for training; verification is timed on one.
     progress : callable, optional
@@ -79,7 +83,13 @@ def run(
     words = ["treeproof reproduce", *(chosen if tables is not None else [])]
     words += [f"--datasets {','.join(wanted)}"] if wanted is not None else []
     words += ["--quick"] if quick else []
-    settings = Settings(QUICK if quick else FULL, wanted, _models(models), n_jobs, " ".join(words))
+    size = QUICK if quick else FULL
+    if train_rows is not None:
+        if train_rows < 100:
+            raise InvalidInputError(must_be("train_rows", "at least 100", train_rows))
+        size = replace(size, train_rows=train_rows)
+        words += [f"--train-rows {train_rows}"]
+    settings = Settings(size, wanted, _models(models), n_jobs, " ".join(words))
     built = []
     for name in chosen:
         module, function = TABLES[name]

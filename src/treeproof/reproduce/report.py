@@ -194,9 +194,16 @@ def environment(settings: Settings) -> dict[str, str]:
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "machine": f"{platform.machine()}, {platform.system()}, {_cores()} cores",
         "command": settings.command,
-        "size": "quick: reduced rows" if settings.size.quick else "full",
+        "size": _size(settings),
         "authors_models": str(settings.models) if settings.models else "none given",
     }
+
+
+def _size(settings: Settings) -> str:
+    if settings.size.quick:
+        return "quick: reduced rows"
+    rows = settings.size.train_rows
+    return f"image sets trained on {rows} rows" if rows else "full"
 
 
 def _cores() -> int:
