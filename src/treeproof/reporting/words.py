@@ -41,7 +41,7 @@ def move_words(threat) -> str:
     if threat.norm == 0:
         count = int(min(threat.eps, 1e9)) if np.isfinite(threat.eps) else None
         most = "any number of features" if count is None else f"at most {rows_of(count, 'feature')}"
-        base = f"changes of {most} (l_0)"
+        base = f"changes of {most} (l₀)"
     else:
         base = f"{norm_name(threat.norm)} moves" + (f" of at most {figure(threat.eps)}" if threat.eps < np.inf else "")
     return base
@@ -98,6 +98,8 @@ def headline(certificates) -> str:
         broken = round(attack * n)
         if broken == 0:
             return f"None of the {rows_of(n)} {wrong} by {moves}: proved."
+        if broken == n:
+            return f"All {rows_of(n)} {wrong} by {moves}: each has a counterexample."
         share = f"Exactly {rows_of(broken)} of {n:,} ({percent(attack)})"
         return f"{share} {wrong} by {moves}; the other {n - broken:,} are proved robust."
     return (
