@@ -179,6 +179,28 @@ def test_radius_prints_and_writes_radii(capsys, files, tmp_path, model, rows):
     assert [line["exact"] for line in lines] == [str(bool(flag)) for flag in want.exact]
 
 
+@pytest.mark.parametrize("nearest", [False, True])
+def test_attack_writes_rows_that_the_model_gets_wrong(capsys, files, tmp_path, model, rows, nearest):
+    """Every written row is predicted otherwise, and is as far from its origin as it says."""
+    out = tmp_path / "rows.csv"
+    words = ["attack", files / "model.json", files / "rows.csv", "--target", "label", "--norm", 1, "--eps", 0.1]
+    code, said, _ = call(capsys, *words, "--out", out, "--json", *(["--nearest"] if nearest else []))
+    assert code == 0
+    with open(out, newline="") as text:
+        lines = list(csv.DictReader(text))
+    proof = treeproof.certify(model, *rows, norm=1, eps=0.1)
+    assert len(lines) == json.loads(said)["found"] == np.sum((proof.status == Status.BROKEN) & proof.correct) > 0
+    radii = treeproof.radius(model, *rows, norm=1)
+    for line in lines:
+        x = np.array([float(line[name]) for name in NAMES])
+        origin = int(line["row"])
+        assert model.predict(x[None])[0] == line["becomes"] != line["predicted"] == rows[1][origin]
+        assert np.abs(x - rows[0][origin]).sum() == pytest.approx(float(line["distance"]), rel=1e-12)
+        assert float(line["distance"]) <= 0.1 * (1 + 1e-12)
+        if nearest:
+            assert float(line["distance"]) == pytest.approx(radii.upper[origin], rel=1e-12)
+
+
 def test_compare_counts_rows_gained_and_lost(capsys, files, tmp_path, model, rows):
     from dataclasses import replace
 

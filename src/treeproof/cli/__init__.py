@@ -18,6 +18,7 @@ from .lazy import LazyGroup
 COMMANDS = {
     "certify": "Prove, row by row, that no allowed move changes the prediction.",
     "radius": "Find how far each row is from another prediction.",
+    "attack": "Look for counterexamples only, and write them as rows.",
     "compare": "Put two models' errors on the same rows side by side.",
     "train": "Train a provable model from a table.",
     "inspect": "Say what a model file holds.",
