@@ -2,8 +2,9 @@
 
 An option whose reduced cost exceeds the gap between the bound and what is asked cannot take part. The
 features with more than one option left are merged into lists of undominated (cost, gain) states, the most
-uncertain first, pruned by the same bound. Past the state budget a beam goes on, and the dropped states'
-bounds keep the answer sound.
+uncertain first. A state lives while its reduced cost stays below the gap and a coarse table (the paper's
+dynamic program over the features still to come, rounded the optimistic way) says that it can still succeed.
+Past the state budget a beam goes on, and the dropped states' bounds keep the answer sound.
 """
 
 from __future__ import annotations
@@ -17,106 +18,113 @@ from .additive_dual import Picks
 from .additive_options import Options
 
 BEAM = 256
+STEPS = 128
 
 
-class Arena(NamedTuple):
-    """Room for states; the first five hold all levels, the last five one level's candidates."""
+class Level(NamedTuple):
+    """Room for one level's states, by ascending cost and gain."""
 
     cost: np.ndarray
     gain: np.ndarray
     reduced: np.ndarray
-    parent: np.ndarray  # int64
+    parent: np.ndarray  # int64: a state of the level before
     option: np.ndarray  # int64: -1 for staying
-    new_cost: np.ndarray
-    new_gain: np.ndarray
-    new_reduced: np.ndarray
-    new_parent: np.ndarray
-    new_option: np.ndarray
+
+
+class Arena(NamedTuple):
+    """Room for states: all levels one after another, and two lists to merge one level in."""
+
+    all: Level
+    one: Level
+    two: Level
     order: np.ndarray  # int64 (m,): core features, in the order they are merged
     key: np.ndarray  # float64 (m,)
     after: np.ndarray  # float64 (m + 1, 2): gain and cost of the completion of the features not yet merged
+    table: np.ndarray  # float64 (m + 1, STEPS + 1): the most that those features gain within so many steps
+
+
+class Question(NamedTuple):
+    """What a merge is asked (see `merge`)."""
+
+    price: float
+    bound: float
+    budget: float
+    target: float
+    sure: float
+    nearest: bool
+    guard: float
+    max_states: int
 
 
 def arena_room(m: int, max_states: int) -> Arena:
     """Room for `max_states` states and a beam after them."""
-    size, new = max_states + BEAM * (m + 1) + 1, max_states + 1
+
+    def level(size: int) -> Level:
+        floats = [np.empty(size) for _ in range(3)]
+        ints = [np.empty(size, dtype=np.int64) for _ in range(2)]
+        return Level(floats[0], floats[1], floats[2], ints[0], ints[1])
+
+    new = max_states + BEAM + 1
     return Arena(
-        cost=np.empty(size),
-        gain=np.empty(size),
-        reduced=np.empty(size),
-        parent=np.empty(size, dtype=np.int64),
-        option=np.empty(size, dtype=np.int64),
-        new_cost=np.empty(new),
-        new_gain=np.empty(new),
-        new_reduced=np.empty(new),
-        new_parent=np.empty(new, dtype=np.int64),
-        new_option=np.empty(new, dtype=np.int64),
+        all=level(max_states + BEAM * (m + 1) + 1),
+        one=level(new),
+        two=level(new),
         order=np.empty(m, dtype=np.int64),
         key=np.empty(m),
         after=np.empty((m + 1, 2)),
+        table=np.empty((m + 1, STEPS + 1)),
     )
 
 
 @kernel
-def merge(
-    options: Options,
-    picks: Picks,
-    arena: Arena,
-    price,
-    bound,
-    budget,
-    target,
-    sure,
-    nearest,
-    guard,
-    max_states,
-):
-    """Maximise the gain within `budget` (from `target` up, until `sure`), or minimise the cost of gaining `target`.
+def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
+    """Maximise the gain within the budget (from the target up, until sure), or minimise the cost of the target.
 
-    `bound` is the Lagrangian bound at `price`. The best choice is left in picks.best, its sums in
+    ``ask.bound`` is the Lagrangian bound at ``ask.price``. The best choice is left in picks.best, its sums in
     picks.sums[4:6]. Returns the bound that the dropped states leave (of the gain, or of the cost): -inf (inf)
     when none was dropped.
     """
-    n_core = _core_features(options, picks, arena, price, _gap(picks, price, bound, target, nearest, guard))
-    _completions(options, picks, arena, n_core, nearest)
+    n_core = _core_features(options, picks, arena, ask)
+    _completions(options, picks, arena, n_core, ask.nearest)
+    step = _suffix_table(options, picks, arena, n_core, ask)
     first, last = 0, 1
-    used = 1
     lost = np.inf  # least reduced cost among dropped states
     best_level, best_state = -1, -1
-    done = _better(arena, picks, 0, 0, budget, target, nearest)
-    if done:
+    if _better(arena, picks, 0, 0, ask):
         best_level, best_state = 0, 0
     for level in range(n_core):
-        if not nearest and picks.sums[4] >= sure:
+        if not ask.nearest and picks.sums[4] >= ask.sure:
             break
-        a = arena.order[level]
-        gap = _gap(picks, price, bound, target, nearest, guard)
-        most = picks.sums[5] if nearest else budget
-        count, dropped = _extend(options, arena, a, first, last, price, gap, most, max_states)
+        count, in_two, dropped = _extend(options, picks, arena, level, first, last, step, ask)
         lost = min(lost, dropped)
-        count, dropped = _narrow(arena, count, used, max_states)
+        new = arena.two if in_two else arena.one
+        count, dropped = _narrow(new, count, last, ask.max_states)
         lost = min(lost, dropped)
-        first = used
-        used = _undominated(arena, count, used)
-        last = used
-        for s in range(first, last):
-            if _better(arena, picks, s, level + 1, budget, target, nearest):
-                best_level, best_state = level + 1, s
+        first = last
+        for k in range(count):
+            arena.all.cost[last] = new.cost[k]
+            arena.all.gain[last] = new.gain[k]
+            arena.all.reduced[last] = new.reduced[k]
+            arena.all.parent[last] = new.parent[k]
+            arena.all.option[last] = new.option[k]
+            if _better(arena, picks, last, level + 1, ask):
+                best_level, best_state = level + 1, last
+            last += 1
         if first == last:
             break
     if best_level >= 0:
-        _restore(options, picks, arena, best_level, best_state, n_core, nearest)
+        _restore(options, picks, arena, best_level, best_state, n_core, ask.nearest)
     if lost == np.inf:
-        return np.inf if nearest else -np.inf
-    return bound + lost / price if nearest else bound - lost
+        return np.inf if ask.nearest else -np.inf
+    return ask.bound + lost / ask.price if ask.nearest else ask.bound - lost
 
 
 @kernel
-def _gap(picks: Picks, price, bound, target, nearest, guard):
+def _gap(picks: Picks, ask: Question):
     """The reduced cost above which nothing can matter any more."""
-    if nearest:
-        return price * (picks.sums[5] - bound) + guard
-    return bound - max(target, picks.sums[4]) + guard
+    if ask.nearest:
+        return ask.price * (picks.sums[5] - ask.bound) + ask.guard
+    return ask.bound - max(ask.target, picks.sums[4]) + ask.guard
 
 
 @kernel
@@ -128,8 +136,10 @@ def _top(options: Options, a, price):
 
 
 @kernel
-def _core_features(options: Options, picks: Picks, arena: Arena, price, gap):
-    """Order the features that have a choice left; fix the others in the first state."""
+def _core_features(options: Options, picks: Picks, arena: Arena, ask: Question):
+    """Order the features that have a choice left; fix the others in the first state (their option: picks.trial)."""
+    gap = _gap(picks, ask)
+    price = ask.price
     n_core = 0
     gain = spent = reduced = 0.0
     for a in range(options.counts[0]):
@@ -147,20 +157,20 @@ def _core_features(options: Options, picks: Picks, arena: Arena, price, gap):
                     second = min(second, loss)
         picks.trial[a] = only
         if left > 1:
-            arena.order[n_core] = a
-            arena.key[n_core] = second
+            at = n_core
+            while at > 0 and arena.key[at - 1] > second:
+                arena.key[at], arena.order[at] = arena.key[at - 1], arena.order[at - 1]
+                at -= 1
+            arena.key[at], arena.order[at] = second, a
             n_core += 1
         else:
             reduced += least if left else 0.0
             if only >= 0:
                 gain += options.gain[only]
                 spent += options.cost[only]
-    rank = np.argsort(arena.key[:n_core])
-    copy = arena.order[:n_core].copy()
-    for k in range(n_core):
-        arena.order[k] = copy[rank[k]]
-    arena.gain[0], arena.cost[0], arena.reduced[0] = gain, spent, reduced
-    arena.parent[0], arena.option[0] = -1, -1
+    first = arena.all
+    first.gain[0], first.cost[0], first.reduced[0] = gain, spent, reduced
+    first.parent[0], first.option[0] = -1, -1
     return n_core
 
 
@@ -176,82 +186,128 @@ def _completions(options: Options, picks: Picks, arena: Arena, n_core, nearest):
 
 
 @kernel
-def _better(arena: Arena, picks: Picks, s, level, budget, target, nearest):
+def _suffix_table(options: Options, picks: Picks, arena: Arena, n_core, ask: Question):
+    """Fill arena.table from the last core feature to the first; returns the length of a step of cost."""
+    most = picks.sums[5] if ask.nearest else ask.budget
+    step = (most - arena.all.cost[0]) / STEPS
+    if not (step > 0.0 and step < np.inf):
+        step = np.inf  # one step: only the sum of the largest gains is known
+    gap = _gap(picks, ask)
+    table = arena.table
+    for s in range(STEPS + 1):
+        table[n_core, s] = 0.0
+    for k in range(n_core - 1, -1, -1):
+        a = arena.order[k]
+        top = _top(options, a, ask.price)
+        for s in range(STEPS + 1):
+            table[k, s] = table[k + 1, s]
+        for o in range(options.start[a], options.start[a + 1]):
+            if top - (options.gain[o] - ask.price * options.cost[o]) > gap:
+                continue
+            steps = options.cost[o] * (1.0 - 1e-12) / step
+            if steps > STEPS:
+                break
+            taken = int(steps)
+            gain = options.gain[o]
+            for s in range(taken, STEPS + 1):
+                value = table[k + 1, s - taken] + gain
+                if value > table[k, s]:
+                    table[k, s] = value
+    return step
+
+
+@kernel
+def _better(arena: Arena, picks: Picks, s, level, ask: Question):
     """Whether a state, completed, beats the best choice; if so its sums are kept."""
-    gain = arena.gain[s] + arena.after[level, 0]
-    spent = arena.cost[s] + arena.after[level, 1]
-    if nearest:
-        good = gain >= target and spent < picks.sums[5]
+    gain = arena.all.gain[s] + arena.after[level, 0]
+    spent = arena.all.cost[s] + arena.after[level, 1]
+    if ask.nearest:
+        good = gain >= ask.target and spent < picks.sums[5]
     else:
-        good = spent <= budget and gain > picks.sums[4]
+        good = spent <= ask.budget and gain > picks.sums[4]
     if good:
         picks.sums[4], picks.sums[5] = gain, spent
     return good
 
 
 @kernel
-def _extend(options: Options, arena: Arena, a, first, last, price, gap, most, max_states):
-    """Every live state with every option of feature a; returns how many, and the least reduced cost left out."""
-    top = _top(options, a, price)
-    count = 0
-    dropped = np.inf
+def _extend(options: Options, picks: Picks, arena: Arena, level, first, last, step, ask: Question):
+    """Merge every live state with every option of the next feature, dropping what is dominated or hopeless.
+
+    Returns how many states are left, whether they are in arena.two, and the least reduced cost left out for
+    want of room.
+    """
+    a = arena.order[level]
+    gap = _gap(picks, ask)
+    top = _top(options, a, ask.price)
+    most = picks.sums[5] if ask.nearest else ask.budget
+    need = ask.target if ask.nearest else max(ask.target, picks.sums[4])
+    need -= ask.guard
+    count, in_two, dropped = 0, False, np.inf
+    old = arena.all
     for o in range(options.start[a] - 1, options.start[a + 1]):
         stay = o < options.start[a]
         gain = 0.0 if stay else options.gain[o]
         spent = 0.0 if stay else options.cost[o]
-        loss = top - (gain - price * spent)
+        loss = max(0.0, top - (gain - ask.price * spent))
         if loss > gap:
             continue
-        for s in range(first, last):
-            reduced = arena.reduced[s] + loss
-            if reduced > gap or arena.cost[s] + spent > most:
+        source = arena.two if in_two else arena.one
+        out = arena.one if in_two else arena.two
+        size = 0
+        i = 0
+        best = -np.inf
+        for s in range(first, last + 1):
+            cost = np.inf
+            if s < last:
+                cost = old.cost[s] + spent
+            while i < count and source.cost[i] <= cost:  # what is merged already and no dearer
+                if source.gain[i] > best:
+                    best = source.gain[i]
+                    _copy_state(source, i, out, size)
+                    size += 1
+                i += 1
+            if s == last or cost > most:
                 continue
-            if count == max_states:
+            total = old.gain[s] + gain
+            reduced = old.reduced[s] + loss
+            if total <= best or reduced > gap:
+                continue
+            ahead = (most - cost) / step * (1.0 + 1e-12)
+            if total + arena.table[level + 1, min(STEPS, int(ahead))] < need:
+                continue
+            if size + (count - i) >= ask.max_states:
                 dropped = min(dropped, reduced)
                 continue
-            arena.new_cost[count] = arena.cost[s] + spent
-            arena.new_gain[count] = arena.gain[s] + gain
-            arena.new_reduced[count] = reduced
-            arena.new_parent[count] = s
-            arena.new_option[count] = -1 if stay else o
-            count += 1
-    return count, dropped
+            best = total
+            out.cost[size], out.gain[size], out.reduced[size] = cost, total, reduced
+            out.parent[size], out.option[size] = s, -1 if stay else o
+            size += 1
+        count = size
+        in_two = not in_two
+    return count, in_two, dropped
 
 
 @kernel
-def _narrow(arena: Arena, count, used, max_states):
-    """Past the state budget, keep the beam of least reduced costs."""
+def _copy_state(source: Level, i, out: Level, k):
+    out.cost[k] = source.cost[i]
+    out.gain[k] = source.gain[i]
+    out.reduced[k] = source.reduced[i]
+    out.parent[k] = source.parent[i]
+    out.option[k] = source.option[i]
+
+
+@kernel
+def _narrow(new: Level, count, used, max_states):
+    """Past the state budget, keep the beam of least reduced costs (still by ascending cost)."""
     if used + count <= max_states or count <= BEAM:
         return count, np.inf
-    rank = np.argsort(arena.new_reduced[:count])
-    dropped = arena.new_reduced[rank[BEAM]]
+    rank = np.argsort(new.reduced[:count])
+    dropped = new.reduced[rank[BEAM]]
     keep = np.sort(rank[:BEAM])
     for k in range(BEAM):
-        i = keep[k]
-        arena.new_cost[k] = arena.new_cost[i]
-        arena.new_gain[k] = arena.new_gain[i]
-        arena.new_reduced[k] = arena.new_reduced[i]
-        arena.new_parent[k] = arena.new_parent[i]
-        arena.new_option[k] = arena.new_option[i]
+        _copy_state(new, keep[k], new, k)
     return BEAM, dropped
-
-
-@kernel
-def _undominated(arena: Arena, count, used):
-    """Append the candidates that no cheaper one matches in gain; returns the new end of the arena."""
-    rank = np.argsort(arena.new_cost[:count])
-    best = -np.inf
-    for k in range(count):
-        i = rank[k]
-        if arena.new_gain[i] > best:
-            best = arena.new_gain[i]
-            arena.cost[used] = arena.new_cost[i]
-            arena.gain[used] = best
-            arena.reduced[used] = arena.new_reduced[i]
-            arena.parent[used] = arena.new_parent[i]
-            arena.option[used] = arena.new_option[i]
-            used += 1
-    return used
 
 
 @kernel
@@ -263,5 +319,5 @@ def _restore(options: Options, picks: Picks, arena: Arena, level, state, n_core,
     for k in range(level, n_core):
         picks.best[arena.order[k]] = side[arena.order[k]]
     for k in range(level - 1, -1, -1):
-        picks.best[arena.order[k]] = arena.option[state]
-        state = arena.parent[state]
+        picks.best[arena.order[k]] = arena.all.option[state]
+        state = arena.all.parent[state]

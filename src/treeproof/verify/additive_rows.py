@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import kernel
-from .additive_core import Arena, merge
+from .additive_core import Arena, Question, merge
 from .additive_dual import Picks, best_gain, fill_up, least_cost, trim
-from .additive_options import Margin, Options, gather
+from .additive_options import Margin, Options, gather, shrink
 from .costs import Ground
 
 _EPS = 2.0**-52
@@ -96,7 +96,7 @@ def _worst(options: Options, picks: Picks, arena: Arena, limit, enough, sure, gu
         fill_up(options, picks, limit)
     if picks.sums[4] >= sure or picks.sums[4] >= bound + guard:
         return most, True, price
-    left = merge(options, picks, arena, price, bound, limit, enough, sure, False, guard, max_states)
+    left = merge(options, picks, arena, Question(price, bound, limit, enough, sure, False, guard, max_states))
     if picks.sums[4] >= sure:
         return most, True, price
     best = picks.sums[4] if picks.sums[4] >= enough else np.nextafter(enough, -np.inf)
@@ -132,62 +132,46 @@ def decide_rows(ground: Ground, margin: Margin, X, asked: Asked, limit, options:
 
 
 @kernel
-def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, start, options, picks, arena):
+def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, guess, options, picks, arena):
     """The least cost of a move that may (which = 0) or surely does (1) flip row x, up to `cap`.
 
-    Returns (lower bound of the cost, complete); inf where nothing within cap does. The best choice is in
+    Returns (lower bound of the cost, complete, price); inf where nothing within cap does. The best choice is in
     picks.best, its cost in picks.sums[5] (inf: none).
     """
-    limit = min(start, cap)
-    tries = 0
-    while True:
-        gather(ground, margin, x, limit, options)
-        target = targets(asked, options.sums[0])[which]
-        if options.sums[1] >= target:
-            break
-        if options.counts[1] == 0 or limit >= cap:
-            picks.sums[5] = np.inf
-            return np.inf, True
-        tries += 1
-        limit = min(cap, 8.0 * limit if tries < 4 and limit > 0.0 else np.inf)
+    gather(ground, margin, x, cap, options)
+    target = targets(asked, options.sums[0])[which]
+    picks.sums[4], picks.sums[5] = 0.0, np.inf
     if target <= 0.0:
-        picks.sums[4] = picks.sums[5] = 0.0
+        picks.sums[5] = 0.0
         for a in range(options.counts[0]):
             picks.best[a] = -1
-        return 0.0, True
-    price, known = 0.0, np.inf
-    for _ in range(4):
+        return 0.0, True, guess
+    if options.sums[1] < target:
+        return np.inf, True, guess
+    price, bound = guess, 0.0
+    for again in range(2):
         bound, price = least_cost(options, picks, target, price)
         trim(options, picks, target)
-        known = min(known, picks.sums[5])
-        # options dearer than a known choice cannot take part; all others (up to cap) must be there
-        lacking = known > limit and options.counts[1] == 1 and limit < cap
-        if not lacking and (known >= 0.8 * limit or known <= bound * (1.0 + 1e-14)):
+        # options dearer than a known choice cannot take part; without them the bound is tighter
+        if again == 1 or picks.sums[5] <= bound * (1.0 + 1e-14):
             break
-        limit = min(cap, known * (1.0 + 1e-12))
-        gather(ground, margin, x, limit, options)
-        if options.sums[1] < target:  # only possible at the cap
-            picks.sums[5] = np.inf
-            return np.inf, True
+        shrink(options, picks.sums[5] * (1.0 + 1e-12))
     if not price < np.inf:
-        return 0.0, False
+        return 0.0, False, 0.0
     if picks.sums[5] <= bound * (1.0 + 1e-15):
-        return _within(picks, min(bound, picks.sums[5]), True, cap)
-    guard = _error(options)
-    left = merge(options, picks, arena, price, bound, np.inf, target, np.inf, True, guard, asked.max_states)
-    if left == np.inf:
-        return _within(picks, picks.sums[5], True, cap)
-    return _within(picks, min(picks.sums[5], max(left, bound) - guard / price), False, cap)
-
-
-@kernel
-def _within(picks: Picks, lower, complete, cap):
-    """Forget a choice beyond the cap: options between the two were not looked at."""
-    if picks.sums[5] > cap:
+        lower, complete = min(bound, picks.sums[5]), True
+    else:
+        guard = _error(options)
+        left = merge(
+            options, picks, arena, Question(price, bound, np.inf, target, np.inf, True, guard, asked.max_states)
+        )
+        complete = left == np.inf
+        lower = picks.sums[5] if complete else min(picks.sums[5], max(left, bound) - guard / price)
+    if picks.sums[5] > cap:  # options between the two were not looked at
         picks.sums[5] = np.inf
         if complete:
             lower = np.inf
-    return lower, complete
+    return lower, complete, price
 
 
 @kernel
@@ -198,15 +182,12 @@ def nearest_rows(ground: Ground, margin: Margin, X, asked: Asked, caps, options:
     offsets = np.zeros(n + 1, dtype=np.int64)
     feature, value = np.empty(4 * n + 16, dtype=np.int32), np.empty(4 * n + 16)
     at = 0
-    start = np.inf
+    price = 0.0
     for i in range(n):
-        lower[i], complete[i] = _least(ground, margin, X[i], 0, asked, caps[i], start, options, picks, arena)
-        cheapest = picks.sums[5]
-        if cheapest < np.inf and picks.sums[4] < targets(asked, options.sums[0])[1]:
+        lower[i], complete[i], price = _least(ground, margin, X[i], 0, asked, caps[i], price, options, picks, arena)
+        if picks.sums[5] < np.inf and picks.sums[4] < targets(asked, options.sums[0])[1]:
             # the nearest doubtful point is not a sure flip: look for one, for the upper bound
-            _least(ground, margin, X[i], 1, asked, caps[i], max(start, 2.0 * cheapest), options, picks, arena)
-        if cheapest > 0.0 and cheapest < np.inf:
-            start = 1.5 * cheapest
+            _least(ground, margin, X[i], 1, asked, caps[i], price, options, picks, arena)
         if picks.sums[5] < np.inf:
             feature, value, at = put(options, picks.best, feature, value, at)
         offsets[i + 1] = at
