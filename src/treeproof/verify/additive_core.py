@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import inline, kernel
 from .additive_dual import Picks
 from .additive_options import Options
 
 BEAM = 256
-STEPS = 128
+STEPS = 256
+FEW = 4  # core features that are merged without a table
 
 
 class Level(NamedTuple):
@@ -86,7 +87,7 @@ def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
     """
     n_core = _core_features(options, picks, arena, ask)
     _completions(options, picks, arena, n_core, ask.nearest)
-    step = _suffix_table(options, picks, arena, n_core, ask)
+    fine, step = _suffix_table(options, picks, arena, n_core, ask)
     first, last = 0, 1
     lost = np.inf  # least reduced cost among dropped states
     best_level, best_state = -1, -1
@@ -95,7 +96,7 @@ def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
     for level in range(n_core):
         if not ask.nearest and picks.sums[4] >= ask.sure:
             break
-        count, in_two, dropped = _extend(options, picks, arena, level, first, last, step, ask)
+        count, in_two, dropped = _extend(options, picks, arena, level, first, last, (fine, step), ask)
         lost = min(lost, dropped)
         new = arena.two if in_two else arena.one
         count, dropped = _narrow(new, count, last, ask.max_states)
@@ -119,7 +120,7 @@ def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
     return ask.bound + lost / ask.price if ask.nearest else ask.bound - lost
 
 
-@kernel
+@inline
 def _gap(picks: Picks, ask: Question):
     """The reduced cost above which nothing can matter any more."""
     if ask.nearest:
@@ -127,7 +128,7 @@ def _gap(picks: Picks, ask: Question):
     return ask.bound - max(ask.target, picks.sums[4]) + ask.guard
 
 
-@kernel
+@inline
 def _top(options: Options, a, price):
     top = 0.0
     for o in range(options.start[a], options.start[a + 1]):
@@ -187,36 +188,39 @@ def _completions(options: Options, picks: Picks, arena: Arena, n_core, nearest):
 
 @kernel
 def _suffix_table(options: Options, picks: Picks, arena: Arena, n_core, ask: Question):
-    """Fill arena.table from the last core feature to the first; returns the length of a step of cost."""
+    """Fill arena.table from the last core feature to the first; returns the steps of cost and their length."""
     most = picks.sums[5] if ask.nearest else ask.budget
-    step = (most - arena.all.cost[0]) / STEPS
+    fine = 0 if n_core <= FEW else STEPS
+    step = (most - arena.all.cost[0]) / max(fine, 1)
     if not (step > 0.0 and step < np.inf):
-        step = np.inf  # one step: only the sum of the largest gains is known
+        fine = 0  # only the sum of the largest gains is known
     gap = _gap(picks, ask)
     table = arena.table
-    for s in range(STEPS + 1):
+    for s in range(fine + 1):
         table[n_core, s] = 0.0
     for k in range(n_core - 1, -1, -1):
         a = arena.order[k]
         top = _top(options, a, ask.price)
-        for s in range(STEPS + 1):
+        for s in range(fine + 1):
             table[k, s] = table[k + 1, s]
         for o in range(options.start[a], options.start[a + 1]):
             if top - (options.gain[o] - ask.price * options.cost[o]) > gap:
                 continue
-            steps = options.cost[o] * (1.0 - 1e-12) / step
-            if steps > STEPS:
-                break
-            taken = int(steps)
+            taken = 0
+            if fine > 0:
+                steps = options.cost[o] * (1.0 - 1e-12) / step
+                if steps > fine:
+                    break
+                taken = int(steps)
             gain = options.gain[o]
-            for s in range(taken, STEPS + 1):
+            for s in range(taken, fine + 1):
                 value = table[k + 1, s - taken] + gain
                 if value > table[k, s]:
                     table[k, s] = value
-    return step
+    return fine, step
 
 
-@kernel
+@inline
 def _better(arena: Arena, picks: Picks, s, level, ask: Question):
     """Whether a state, completed, beats the best choice; if so its sums are kept."""
     gain = arena.all.gain[s] + arena.after[level, 0]
@@ -231,13 +235,14 @@ def _better(arena: Arena, picks: Picks, s, level, ask: Question):
 
 
 @kernel
-def _extend(options: Options, picks: Picks, arena: Arena, level, first, last, step, ask: Question):
+def _extend(options: Options, picks: Picks, arena: Arena, level, first, last, grid, ask: Question):
     """Merge every live state with every option of the next feature, dropping what is dominated or hopeless.
 
     Returns how many states are left, whether they are in arena.two, and the least reduced cost left out for
     want of room.
     """
     a = arena.order[level]
+    fine, step = grid
     gap = _gap(picks, ask)
     top = _top(options, a, ask.price)
     most = picks.sums[5] if ask.nearest else ask.budget
@@ -273,8 +278,10 @@ def _extend(options: Options, picks: Picks, arena: Arena, level, first, last, st
             reduced = old.reduced[s] + loss
             if total <= best or reduced > gap:
                 continue
-            ahead = (most - cost) / step * (1.0 + 1e-12)
-            if total + arena.table[level + 1, min(STEPS, int(ahead))] < need:
+            ahead = fine
+            if fine > 0:
+                ahead = min(fine, int((most - cost) / step * (1.0 + 1e-12)))
+            if total + arena.table[level + 1, ahead] < need:
                 continue
             if size + (count - i) >= ask.max_states:
                 dropped = min(dropped, reduced)
@@ -288,7 +295,7 @@ def _extend(options: Options, picks: Picks, arena: Arena, level, first, last, st
     return count, in_two, dropped
 
 
-@kernel
+@inline
 def _copy_state(source: Level, i, out: Level, k):
     out.cost[k] = source.cost[i]
     out.gain[k] = source.gain[i]

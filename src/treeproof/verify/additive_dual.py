@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import inline, kernel
 from .additive_options import Options
 
 STEPS = 40
@@ -51,7 +51,7 @@ def pick(options: Options, price, out):
     return gain, spent
 
 
-@kernel
+@inline
 def _keep(picks: Picks, side, gain, spent, n):
     """Remember the trial picks as a side: 0 rich, 2 poor, 4 best."""
     target = picks.rich if side == 0 else (picks.poor if side == 2 else picks.best)
@@ -159,8 +159,8 @@ def resum(options: Options, picks: Picks):
 
 
 @kernel
-def least_cost(options: Options, picks: Picks, target, guess):
-    """Bound the least cost of gaining `target` (which all options together reach).
+def least_cost(options: Options, picks: Picks, target, guess, steps):
+    """Bound the least cost of gaining `target` (which all options together reach), in at most `steps` passes.
 
     Returns (bound, price); the cheapest choice found is in picks.best.
     """
@@ -171,7 +171,7 @@ def least_cost(options: Options, picks: Picks, target, guess):
     picks.sums[4], picks.sums[5] = picks.sums[0], picks.sums[1]
     bound, at = 0.0, np.inf
     price = guess
-    for step in range(STEPS):
+    for step in range(steps):
         if picks.sums[1] <= picks.sums[3]:  # costs that underflowed: nothing to gain from a price
             break
         meet = (picks.sums[0] - picks.sums[2]) / (picks.sums[1] - picks.sums[3])

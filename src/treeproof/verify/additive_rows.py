@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import kernel
 from .additive_core import Arena, Question, merge
-from .additive_dual import Picks, best_gain, fill_up, least_cost, trim
+from .additive_dual import STEPS, Picks, best_gain, fill_up, least_cost, trim
 from .additive_options import Margin, Options, gather, shrink
 from .costs import Ground
 
@@ -150,7 +150,7 @@ def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, guess, o
         return np.inf, True, guess
     price, bound = guess, 0.0
     for again in range(2):
-        bound, price = least_cost(options, picks, target, price)
+        bound, price = least_cost(options, picks, target, price, STEPS if again else 4)
         trim(options, picks, target)
         # options dearer than a known choice cannot take part; without them the bound is tighter
         if again == 1 or picks.sums[5] <= bound * (1.0 + 1e-14):
