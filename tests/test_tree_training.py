@@ -44,9 +44,7 @@ def test_estimator_contract(estimator, check):
 def naive_cost(row, box, norm, eps):
     """The cost of reaching a box {feature: (low, high)}, budget 1, by the definition."""
     moves = [
-        (low - row[j] if row[j] < low else row[j] - high)
-        for j, (low, high) in box.items()
-        if not low <= row[j] < high
+        (low - row[j] if row[j] < low else row[j] - high) for j, (low, high) in box.items() if not low <= row[j] < high
     ]
     if not moves:
         return 0.0
@@ -158,6 +156,16 @@ def test_each_split_is_the_best_of_all_candidates(norm, eps):
     assert (splits == 0) == (norm == 0 and eps >= 1)
 
 
+def test_thinned_candidates_keep_the_wide_gap():
+    """However few candidates are kept, one of them lies in the gap that holds most of the range."""
+    rng = np.random.default_rng(0)
+    column = np.concatenate([0.1 * rng.random(200), 1 + 0.1 * rng.random(200)])
+    for max_bins in (1, 2, 3, 16, 64):
+        cuts = candidates(column[None], max_bins).cuts
+        assert 1 <= len(cuts) <= max_bins
+        assert np.any((cuts > 0.1) & (cuts < 1))
+
+
 def test_logistic_splits_have_exact_leaf_pairs():
     """With the logistic loss no pair (w_l, w_r) on a fine grid beats the fitted one at the chosen split."""
     grid = np.linspace(-1, 1, 81)
@@ -195,8 +203,8 @@ def test_maintained_bounds_equal_recomputed_ones_and_are_sound(norm, eps, loss):
             norm, eps, n_estimators=count, max_depth=3, loss=loss, learning_rate=0.7, eps_schedule=2
         ).fit(X, side)
         state = model._fits[0].state
-        kept = Bounded.of(rows, sides)
-        kept.restart(state.base, state.trees, Ball(norm, eps))
+        kept = Bounded.of(rows, sides, Ball(norm, eps))
+        kept.restart(state.base, state.trees)
         naive = sides * model.ensemble_.base[0]
         for leaves in naive_leaves(model.ensemble_):
             naive = naive + [
@@ -206,9 +214,7 @@ def test_maintained_bounds_equal_recomputed_ones_and_are_sound(norm, eps, loss):
         np.testing.assert_allclose(kept.margins, naive, rtol=0, atol=1e-12)
         exact = naive_worst(model.ensemble_, rows, sides, norm, eps)
         assert np.all(kept.margins <= exact + 1e-12)
-        mean_loss = (
-            np.exp(-kept.margins[:20]) if loss == "exponential" else np.log1p(np.exp(-kept.margins[:20]))
-        )
+        mean_loss = np.exp(-kept.margins[:20]) if loss == "exponential" else np.log1p(np.exp(-kept.margins[:20]))
         # equal rows are merged inside; the weighted mean is the same
         assert model.history_[0]["loss"][-1] == pytest.approx(mean_loss.mean(), rel=1e-12)
         if count == 1:
@@ -255,9 +261,7 @@ def test_plain_boosting_matches_scikit_learn(data):
     X, y = data(return_X_y=True) if data is load_breast_cancer else data()
     common = {"n_estimators": 30, "max_depth": 3, "learning_rate": 0.2}
     ours = cross_val_score(TreeBoostingClassifier(1, 0, max_weight=4.0, **common), X, y, cv=5)
-    theirs = cross_val_score(
-        GradientBoostingClassifier(loss="exponential", random_state=0, **common), X, y, cv=5
-    )
+    theirs = cross_val_score(GradientBoostingClassifier(loss="exponential", random_state=0, **common), X, y, cv=5)
     # two standard errors of a difference of paired fold means, at least one per cent
     noise = max(0.01, 2 * np.std(ours - theirs, ddof=1) / np.sqrt(5))
     assert ours.mean() >= theirs.mean() - noise
@@ -283,8 +287,8 @@ def test_early_stopping_keeps_the_best_round():
     model.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
     errors = model.history_[0]["val_bound_error"]
     assert model.ensemble_.n_trees == int(np.argmin(errors)) + 1 < 40
-    held = Bounded.of(X[200:], np.where(y[200:], 1.0, -1.0))
-    held.restart(model.ensemble_.base[0], model._fits[0].state.trees, Ball(INF, 0.05))
+    held = Bounded.of(X[200:], np.where(y[200:], 1.0, -1.0), Ball(INF, 0.05))
+    held.restart(model.ensemble_.base[0], model._fits[0].state.trees)
     assert held.unproved() == min(errors)
 
 
@@ -299,8 +303,8 @@ def test_robust_training_proves_more_than_plain_training():
     errors = []
     for eps in (0.0, 0.1):
         model = TreeBoostingClassifier(INF, eps, n_estimators=10, learning_rate=0.3).fit(X[:cut], y[:cut])
-        held = Bounded.of(X[cut:], np.where(y[cut:], 1.0, -1.0))
-        held.restart(model.ensemble_.base[0], model._fits[0].state.trees, Ball(INF, 0.1))
+        held = Bounded.of(X[cut:], np.where(y[cut:], 1.0, -1.0), Ball(INF, 0.1))
+        held.restart(model.ensemble_.base[0], model._fits[0].state.trees)
         errors.append(held.unproved())
     assert errors[1] <= 0.5 * errors[0]
 
@@ -322,9 +326,7 @@ def test_progress_hears_of_every_round():
     """A callable progress is called once a round."""
     heard = []
     X, side, _ = tiny(5)
-    TreeBoostingClassifier(n_estimators=3, progress=lambda done, total: heard.append((done, total))).fit(
-        X, side
-    )
+    TreeBoostingClassifier(n_estimators=3, progress=lambda done, total: heard.append((done, total))).fit(X, side)
     assert heard == [(1, 3), (2, 3), (3, 3)]
 
 

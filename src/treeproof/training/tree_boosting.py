@@ -7,6 +7,8 @@ fitted model come from the exact verifiers. Cost a tree: levels x rows x feature
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._errors import InvalidInputError, must_be
@@ -18,6 +20,7 @@ from .tree_growth import GrowthOptions
 from .tree_losses import LOSSES
 from .tree_progress import teller
 from .tree_reach import Ball
+from .tree_refit import RefitOptions
 from .tree_rounds import Boosted, Bounded, RoundOptions, boost, start_base
 from .tree_split import Rules
 
@@ -51,14 +54,31 @@ class TreeBoostingClassifier(ProvableClassifier):
         Candidate thresholds a feature; None tries them all.
     cuts_per_gap : int, default 1
         Candidate thresholds inside each gap between neighbouring training values.
+    growth_eps : float or None, default None
+        Radius at which the trees' structure is grown; None is `eps`. With `corrective` and many trees a smaller
+        one is better: no single tree faces the whole budget.
     eps_schedule : int, default 1
         Levels of a tree over which the radius rises to `eps` while structure is grown (the paper's schedule).
     reuse_features : bool, default True
         Whether a path may read a feature twice (the paper's algorithm reads each once).
+    corrective : bool, default False
+        Refit all leaf values as one convex problem under the bound of ONE budget shared by the trees, far above
+        the sum of the trees' own worst cases.
+    corrective_every : int, default 1
+        Rounds between refits; the last round always ends with one.
+    refit_epochs : int, default 30
+        Passes over the rows a refit.
+    refit_rate : float, default 0.02
+        The optimiser's first step size.
+    refit_l2 : float, default 1e-4
+        Penalty on leaf values in a refit, relative to the mean loss.
     subsample : float, default 1.0
         Share of the rows that each tree is grown on.
     max_features : float, default 1.0
         Share of the features that each tree may read.
+    max_readers : int or None, default None
+        How many trees may read a feature. With 1 the trees share no feature, and the bound of one shared budget
+        is the linear relaxation of the exact worst case.
     early_stopping : int or None, default None
         Rounds without a better verified validation error before training stops; the best round is kept.
         The error is that of the training bound: sound, at or above the exact one.
@@ -112,10 +132,17 @@ class TreeBoostingClassifier(ProvableClassifier):
         min_gain=0.0,
         max_bins=64,
         cuts_per_gap=1,
+        growth_eps=None,
         eps_schedule=1,
         reuse_features=True,
+        corrective=False,
+        corrective_every=1,
+        refit_epochs=30,
+        refit_rate=0.02,
+        refit_l2=1e-4,
         subsample=1.0,
         max_features=1.0,
+        max_readers=None,
         early_stopping=None,
         validation_fraction=0.1,
         warm_start=False,
@@ -136,10 +163,17 @@ class TreeBoostingClassifier(ProvableClassifier):
         self.min_gain = min_gain
         self.max_bins = max_bins
         self.cuts_per_gap = cuts_per_gap
+        self.growth_eps = growth_eps
         self.eps_schedule = eps_schedule
         self.reuse_features = reuse_features
+        self.corrective = corrective
+        self.corrective_every = corrective_every
+        self.refit_epochs = refit_epochs
+        self.refit_rate = refit_rate
+        self.refit_l2 = refit_l2
         self.subsample = subsample
         self.max_features = max_features
+        self.max_readers = max_readers
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.warm_start = warm_start
@@ -152,20 +186,28 @@ class TreeBoostingClassifier(ProvableClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         params.whole("n_estimators", self.n_estimators, 1)
-        for name, low in (("max_depth", 0), ("max_leaf_nodes", 2), ("max_bins", 1), ("early_stopping", 1)):
+        for name, low in (
+            ("max_depth", 0),
+            ("max_leaf_nodes", 2),
+            ("max_bins", 1),
+            ("max_readers", 1),
+            ("early_stopping", 1),
+        ):
             if getattr(self, name) is not None:
                 params.whole(name, getattr(self, name), low)
-        for name in ("cuts_per_gap", "eps_schedule"):
+        for name in ("cuts_per_gap", "eps_schedule", "corrective_every", "refit_epochs"):
             params.whole(name, getattr(self, name), 1)
-        for name in ("learning_rate", "max_weight"):
+        for name in ("learning_rate", "max_weight", "refit_rate"):
             params.finite(name, getattr(self, name), 0.0, open_low=True)
-        for name in ("l2", "min_samples_leaf", "min_gain"):
+        for name in ("l2", "min_samples_leaf", "min_gain", "refit_l2"):
             params.finite(name, getattr(self, name), 0.0)
         for name in ("subsample", "max_features"):
             params.number(name, getattr(self, name), 0.0, 1.0, open_low=True)
         params.number("validation_fraction", self.validation_fraction, 0.0, 0.9, open_low=True)
-        for name in ("reuse_features", "warm_start"):
+        for name in ("reuse_features", "warm_start", "corrective"):
             params.choice(name, getattr(self, name), (True, False))
+        if self.growth_eps is not None:
+            params.finite("growth_eps", self.growth_eps, 0.0)
         params.choice("loss", self.loss, tuple(LOSSES))
 
     @property
@@ -181,12 +223,12 @@ class TreeBoostingClassifier(ProvableClassifier):
 
     def _fit_binary(self, task: BinaryTask) -> BinaryFit:
         options = self._round_options()
-        train, valid = self._bounded(task)
-        cuts = candidates(train.columns, self.max_bins, self.cuts_per_gap)
+        train, valid = self._bounded(task, options)
+        cuts = candidates(train[0].columns, self.max_bins, self.cuts_per_gap)
         if task.previous is not None:
             model = task.previous.state.copy()
         else:
-            model = Boosted(start_base(train.side, train.weight, options))
+            model = Boosted(start_base(train[0].side, train[0].weight, options))
         rounds = self.n_estimators - len(model.trees)
         if rounds < 0:
             raise InvalidInputError(
@@ -196,11 +238,10 @@ class TreeBoostingClassifier(ProvableClassifier):
                     self.n_estimators,
                 )
             )
-        for rows in (train, valid):
-            if rows is not None:
-                rows.restart(model.base, model.trees, options.ball)
+        for rows in [*train, *([] if valid is None else [valid])]:
+            rows.restart(model.base, model.trees, shared=self.corrective)
         with teller(self.progress, task.label) as tell:
-            boost(model, rounds, train, valid, cuts, options, task.rng, tell)
+            model = boost(model, rounds, train, valid, cuts, options, task.rng, tell)
         ensemble = TreeEnsemble.from_trees(
             [tree.as_dict() for tree in model.trees], n_features=task.X.shape[1], base=model.base
         )
@@ -220,21 +261,38 @@ class TreeBoostingClassifier(ProvableClassifier):
         )
         return RoundOptions(
             ball=Ball(float(self.norm), float(self.eps)),
+            growth_ball=Ball(float(self.norm), float(self.eps if self.growth_eps is None else self.growth_eps)),
             growth=growth,
             learning_rate=float(self.learning_rate),
             subsample=float(self.subsample),
             max_features=float(self.max_features),
+            max_readers=self.max_readers,
             patience=self.early_stopping,
+            correct_every=self.corrective_every if self.corrective else None,
+            refit=RefitOptions(
+                loss=LOSSES[self.loss],
+                epochs=self.refit_epochs,
+                rate=float(self.refit_rate),
+                l2=float(self.refit_l2),
+            ),
         )
 
-    def _bounded(self, task: BinaryTask) -> tuple[Bounded, Bounded | None]:
-        """Training and validation rows; some training rows are held out where early stopping needs them."""
-        X, side, weight = task.X, task.y, task.sample_weight
+    def _bounded(self, task: BinaryTask, options: RoundOptions) -> tuple[list[Bounded], Bounded | None]:
+        """Training and validation rows; some training rows are held out where early stopping needs them.
+
+        The training rows come with the bounds of the growth ball and, where that differs, of the full one.
+        """
+        rows, side, weight = task.X, task.y, task.sample_weight
+        valid = None
         if task.X_val is not None and task.y_val is not None:
-            return Bounded.of(X, side, weight), Bounded.of(task.X_val, task.y_val)
-        if self.early_stopping is None or len(side) < 2:
-            return Bounded.of(X, side, weight), None
-        order = task.rng.permutation(len(side))
-        count = min(max(1, round(self.validation_fraction * len(side))), len(side) - 1)
-        held, kept = order[:count], np.sort(order[count:])
-        return Bounded.of(X[kept], side[kept], weight[kept]), Bounded.of(X[held], side[held], weight[held])
+            valid = Bounded.of(task.X_val, task.y_val, options.ball)
+        elif self.early_stopping is not None and len(side) > 1:
+            order = task.rng.permutation(len(side))
+            count = min(max(1, round(self.validation_fraction * len(side))), len(side) - 1)
+            held, kept = order[:count], np.sort(order[count:])
+            valid = Bounded.of(rows[held], side[held], options.ball, weight[held])
+            rows, side, weight = rows[kept], side[kept], weight[kept]
+        train = [Bounded.of(rows, side, options.growth_ball, weight)]
+        if options.growth_ball != options.ball:
+            train.append(replace(train[0], ball=options.ball))
+        return train, valid
