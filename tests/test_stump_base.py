@@ -21,8 +21,7 @@ class ClassMeans(ProvableClassifier):
 
     def _fit_binary(self, task):
         means = [
-            np.average(task.X[task.y == side], axis=0, weights=task.sample_weight[task.y == side])
-            for side in (-1, 1)
+            np.average(task.X[task.y == side], axis=0, weights=task.sample_weight[task.y == side]) for side in (-1, 1)
         ]
         scale = np.sign(means[1] - means[0]) * np.abs(means[1] - means[0])
         ensemble = TreeEnsemble.from_stumps(

@@ -7,6 +7,7 @@ constant looks optimal.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,15 @@ def schedule_of(length: Any, shape: Any, rounds: int) -> Callable[[int], float]:
         grow = shape
     else:
         raise InvalidInputError(must_be("schedule_shape", f"a function or one of {sorted(SHAPES)}", shape))
+    number = isinstance(length, Real) and not isinstance(length, bool)
     if length is None:
         steps = 1
-    elif isinstance(length, bool) or not isinstance(length, int | float | np.integer | np.floating):
-        raise InvalidInputError(must_be("eps_schedule", "a number of rounds, a fraction below 1, or None", length))
-    elif not (length >= 0 and (length < 1 or length == int(length))):
-        raise InvalidInputError(must_be("eps_schedule", "a number of rounds, a fraction below 1, or None", length))
+    elif number and 0 <= length < 1:
+        steps = max(1, int(np.ceil(length * rounds)))
+    elif number and 1 <= length == np.floor(length) < np.inf:
+        steps = int(length)
     else:
-        steps = max(1, int(np.ceil(length * rounds)) if length < 1 else int(length))
+        raise InvalidInputError(must_be("eps_schedule", "a number of rounds, a fraction below 1, or None", length))
 
     def share(number: int) -> float:
         if number + 1 >= steps:

@@ -34,7 +34,7 @@ from .stump_weights import best_leaves
 THIN_STEP, THIN_MOST = 0.01, 24
 SHORTLIST = 24
 MOST_SOLVED = 600
-SOLVE_ALL = 300_000  # rows x candidates up to which another loss than the exponential is solved everywhere
+SOLVE_ALL = 20_000  # rows x candidates up to which another loss than the exponential is solved everywhere
 BLOCK = 1024
 
 
@@ -211,9 +211,7 @@ class RoundSearch:
         for first in range(0, len(weight), BLOCK):
             rows = slice(first, min(first + BLOCK, len(weight)))
             block = np.empty((len(numbers), 2, rows.stop - first))
-            used_pairs(
-                self.rows.X[rows], self.rows.y[rows], self.stairs, self.costs, self.room, edges, offset, block
-            )
+            used_pairs(self.rows.X[rows], self.rows.y[rows], self.stairs, self.costs, self.room, edges, offset, block)
             side, scale = self.side[rows], weight[rows]
             add_pairs(block, scale * self._weights(block), side, deltas, hist)
             if extra:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .losses import Exponential
+from .losses import Exponential, Logistic
 
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -30,6 +30,10 @@ def best_leaves(left, right, y, sample_weight, loss, limit: float) -> Leaves:
     """The optimal leaf values for given D_L and D_R (n,), each within [-limit, limit]."""
     if isinstance(loss, Exponential):
         return _exponential_leaves(left, right, y, sample_weight, limit)
+    if isinstance(loss, Logistic):
+        from .stump_logistic import logistic_leaves
+
+        return Leaves(*logistic_leaves(left, right, y, sample_weight, float(limit)))
     return _general_leaves(left, right, y, sample_weight, loss, limit)
 
 
