@@ -20,7 +20,8 @@ from ..model.rounding import rounding_of
 from .parts import Reference
 
 BLOCK = 2**21  # numbers in one block of rows
-BUDGET = 2**25  # numbers in all rows together: what a check may cost
+BUDGET = 2**25  # numbers in all rows together, and
+WORK = 2**22  # trees walked by all rows together: what a check may cost
 TINY = (0.0, 5e-324, -5e-324, 1.5e-45, -1.5e-45, float(np.float32(1e-35)), -float(np.float32(1e-35)))
 
 
@@ -31,7 +32,13 @@ def verify(model: TreeEnsemble, reference: Reference, seed: int = 0) -> dict:
         X = X if reference.repair is None else reference.repair(X)
         close += compare(model, reference, X)
         rows += len(X)
-    return {"rows": rows, "within_float_error": close}
+    splits = int(np.sum(model.feature >= 0))
+    return {
+        "rows": rows,
+        "within_float_error": close,
+        "splits": splits,
+        "splits_compared": min(splits, _most_splits(model, _most_rows(model))),
+    }
 
 
 def compare(model: TreeEnsemble, reference: Reference, X: np.ndarray) -> int:
@@ -105,24 +112,32 @@ def probes(model: TreeEnsemble, seed: int = 0, minimum: int = 512) -> Iterator[n
     pools = _pools(model, rng)
     longest = max((len(pool) for pool in pools.values()), default=0)
     step = max(1, BLOCK // model.n_features)
-    most = max(minimum, BUDGET // model.n_features)
+    most = _most_rows(model)
     orders = {feature: rng.permutation(len(pool)) for feature, pool in pools.items()}
     for start in range(0, min(max(minimum, longest), most), step):
         count = min(step, max(minimum, longest) - start)
         yield _finish(model, _random(model, pools, rng, count, orders, start))
     inner = np.flatnonzero(model.feature >= 0)
-    copies = 4 if model.accepts_missing else 3
-    most_nodes = max(minimum, BUDGET // (model.n_features * copies))
-    if len(inner) > most_nodes:
-        inner = np.sort(rng.choice(inner, most_nodes, replace=False))
+    most = _most_splits(model, most)
+    if len(inner) > most:
+        inner = np.sort(rng.choice(inner, most, replace=False))
     parents = _parents(model)
-    step = max(1, step // copies)
+    step = max(1, step // 4)
     for start in range(0, len(inner), step):
         nodes = inner[start : start + step]
         X = _random(model, pools, rng, len(nodes), orders, None)
-        for row, node in enumerate(nodes):
-            _walk_to(model, parents, int(node), X[row], rng)
+        _walk_to(model, parents, nodes, X, rng)
         yield _finish(model, _around(model, nodes, X))
+
+
+def _most_rows(model: TreeEnsemble) -> int:
+    """How many rows a check may take, in each of its two parts."""
+    return max(4096, min(BUDGET // model.n_features, WORK // max(1, model.n_trees)))
+
+
+def _most_splits(model: TreeEnsemble, rows: int) -> int:
+    """How many splits can each have their own rows: at the threshold, below, above and missing."""
+    return rows // (4 if model.accepts_missing else 3)
 
 
 def _pools(model: TreeEnsemble, rng: np.random.Generator) -> dict[int, np.ndarray]:
@@ -171,26 +186,24 @@ def _parents(model: TreeEnsemble) -> np.ndarray:
     return parents
 
 
-def _walk_to(model: TreeEnsemble, parents: np.ndarray, node: int, row: np.ndarray, rng) -> None:
-    """Change a row so that it reaches the node (where any row does)."""
-    bounds: dict[int, list[float]] = {}
-    child, node = node, int(parents[node])
-    while node >= 0:
-        feature, threshold = int(model.feature[node]), float(model.threshold[node])
-        low_high = bounds.setdefault(feature, [-np.inf, np.inf])
-        if model.left[node] == child:
-            low_high[1] = min(low_high[1], threshold)
-        else:
-            low_high[0] = max(low_high[0], threshold)
-        child, node = node, int(parents[node])
-    for feature, (low, high) in bounds.items():
-        if low <= row[feature] < high:
-            continue
-        last = float(previous(high, model.dtype)) if high < np.inf else np.inf
-        if low > -np.inf and (last == np.inf or rng.random() < 0.5):
-            row[feature] = low
-        elif last < np.inf:
-            row[feature] = last
+def _walk_to(model: TreeEnsemble, parents: np.ndarray, nodes: np.ndarray, X: np.ndarray, rng) -> None:
+    """Change rows so that each reaches its node (where any row does)."""
+    low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
+    row, child = np.arange(len(nodes)), nodes
+    while len(row):
+        node = parents[child]
+        climbs = node >= 0
+        row, child, node = row[climbs], child[climbs], node[climbs]
+        feature, threshold = model.feature[node], model.threshold[node]
+        left = model.left[node] == child
+        end, begin = (row[left], feature[left]), (row[~left], feature[~left])
+        high[end] = np.minimum(high[end], threshold[left])
+        low[begin] = np.maximum(low[begin], threshold[~left])
+        child = node
+    outside = ~((low <= X) & (high > X)) & ((low > -np.inf) | (high < np.inf))
+    last = np.where(high < np.inf, previous(high, model.dtype), np.inf)
+    at_low = (low > -np.inf) & ((last == np.inf) | (rng.random(X.shape) < 0.5))
+    X[outside] = np.where(at_low, low, last)[outside]
 
 
 def _around(model: TreeEnsemble, nodes: np.ndarray, X: np.ndarray) -> np.ndarray:

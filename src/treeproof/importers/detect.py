@@ -36,8 +36,8 @@ _REFUSED = (
     (b"x\x01", "a zlib file (a compressed joblib pickle?)", "Pass the live estimator."),
     (b"BZh", "a bzip2 file (a compressed joblib pickle?)", "Pass the live estimator."),
     (b"\xfd7zXZ", "an xz file (a compressed joblib pickle?)", "Pass the live estimator."),
-    (b"<?xml", "an XML file (PMML?)", "Export from the training library instead; see docs/importing.md."),
-    (b"<PMML", "a PMML file", "Export from the training library instead; see docs/importing.md."),
+    (b"<?xml", "an XML file (PMML?)", "Export from the training library instead; see docs/guide/importing.md."),
+    (b"<PMML", "a PMML file", "Export from the training library instead; see docs/guide/importing.md."),
 )
 _KNOWN = (
     "treeproof reads XGBoost JSON and UBJ, LightGBM text models, CatBoost JSON and its own JSON. If this "
