@@ -76,7 +76,6 @@ def slowest(model: PlainModel, row, threat: PlainThreat, label: int):
         feature_cells = floats.cells(cuts, model.dtype)
         places.append([o.target for o in brute.options(model, threat, feature, row[feature], feature_cells)])
     worst, broken, least = None, False, None
-    limit = brute.budget(threat.eps, threat.norm)
     for point in itertools.product(*places):
         exact = [Fraction(b) for b in model.base]
         for tree in model.trees:
@@ -92,7 +91,7 @@ def slowest(model: PlainModel, row, threat: PlainThreat, label: int):
             margin = exact[label] - max(e for c, e in enumerate(exact) if c != label)
         flips = brute.predict(model, [point])[0][0] != label
         total = brute.distance(row, point, threat)
-        if brute.within(total, limit):
+        if not brute.allowed(row, point, threat, model.dtype):
             worst = margin if worst is None else min(worst, margin)
             broken |= bool(flips)
         if flips:

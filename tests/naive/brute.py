@@ -2,7 +2,7 @@
 
 All cells (the product over the used features) are listed; nothing is bounded, relaxed or searched. Leaves are
 added exactly (integers over a common power of two) and, separately, as the model's own float summation adds
-them. Costs are rationals for p = 0, inf and whole p, else decimals of 60 digits. Exponential, for tests only.
+them. Costs are rationals for p = 0, inf and whole p, else decimals of 120 digits. Exponential, for tests only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from .floats import at_or_above, at_or_below, cast, cells
 from .plain import PlainModel, PlainThreat
 
-DIGITS = 60
-TIE = Decimal(10) ** -45  # decimals closer than this (relative) are taken as equal
+DIGITS = 120
+TIE = Decimal(10) ** -105  # decimals closer than this (relative) are taken as equal
 
 
 @dataclass
@@ -176,7 +176,7 @@ def budget(eps: float, p: float):
 
 
 def to_radius(total, p: float) -> Decimal:
-    """From a total cost to a distance, 60 digits."""
+    """From a total cost to a distance, 120 digits."""
     with localcontext() as context:
         context.prec = DIGITS
         value = total if isinstance(total, Decimal) else Decimal(total.numerator) / Decimal(total.denominator)
@@ -205,7 +205,7 @@ def total_cost(parts, p: float):
 
 
 def within(total, limit) -> bool:
-    """``total <= limit``: exactly for rationals, with decimals of one tie in 45 digits counted as equal."""
+    """``total <= limit``: exactly for rationals, with decimals that agree in 105 digits count as equal."""
     if isinstance(total, Decimal) or isinstance(limit, Decimal):
         with localcontext() as context:
             context.prec = DIGITS
@@ -231,6 +231,10 @@ def allowed(row, other, threat: PlainThreat, dtype: str) -> str:
             return f"feature {feature} lands at {b!r}, outside [{lower}, {upper}]"
         if (direction == 1 and b < a) or (direction == -1 and b > a):
             return f"feature {feature} moves from {a!r} to {b!r} against its direction {direction}"
+    moved = [f for f, (a, b) in enumerate(zip(row, other, strict=True)) if a != b and not math.isnan(a)]
+    if len(moved) == 1 and threat.norm > 0 and threat.eps < math.inf:  # no power is needed
+        ratio = abs(Fraction(other[moved[0]]) - Fraction(row[moved[0]])) / Fraction(threat.of(moved[0])[0])
+        return "" if ratio <= Fraction(threat.eps) else f"the move is {float(ratio)!r} where {threat.eps!r} is allowed"
     total, limit = distance(row, other, threat), budget(threat.eps, threat.norm)
     if not within(total, limit):
         return f"the move costs {total} where {limit} may be spent"
@@ -252,6 +256,7 @@ class Truth:
     unit: int
     margin: np.ndarray  # whole numbers over 2 ** shift
     shift: int
+    single: np.ndarray  # the only moved feature's distance / scale, -1 where none or several moved
     flips: np.ndarray  # by the model's own summation
     flips_exact: np.ndarray
 
@@ -263,7 +268,11 @@ class Truth:
         if isinstance(limit, Decimal):
             with localcontext() as context:
                 context.prec = DIGITS
-                return (self.total <= limit * (1 + Decimal(hair) / 10**9) * (1 + TIE)).astype(bool)
+                inside = (self.total <= limit * (1 + Decimal(hair) / 10**9) * (1 + TIE)).astype(bool)
+            if hair == 0:  # one move alone is compared without its power
+                alone = (self.single >= 0).astype(bool)
+                inside[alone] = (self.single[alone] <= Fraction(self.threat.eps)).astype(bool)
+            return inside
         return (self.total <= math.floor(limit * (1 + Fraction(hair, 10**9)) * self.unit)).astype(bool)
 
     def worst(self, hair: int = 0) -> Fraction:
@@ -305,11 +314,13 @@ class Brute:
             self._tables[missing] = Table(self.model, missing)
         return self._tables[missing]
 
-    def costs(self, row, threat: PlainThreat) -> tuple[np.ndarray, list]:
-        """Positions (in the table) of the allowed cells, and the cost of each, as comparable numbers."""
+    def costs(self, row, threat: PlainThreat) -> tuple[np.ndarray, list, np.ndarray]:
+        """Positions (in the table) of the allowed cells, each feature's costs, and what a cell's only move is."""
         table = self.table(row)
         position = np.zeros(1, dtype=np.int64)
         parts: list[np.ndarray] = []
+        single = np.zeros(1, dtype=object)
+        moves = np.zeros(1, dtype=np.int64)
         for axis, feature in enumerate(table.features):
             choice = options(self.model, threat, feature, row[feature], table.cells[axis])
             scale = threat.of(feature)[0]
@@ -317,11 +328,15 @@ class Brute:
             place = np.array([o.cell for o in choice], dtype=np.int64)
             position = (position[:, None] * table.shape[axis] + place).reshape(-1)
             parts.append(np.array(price, dtype=object))
-        return position, parts
+            ratio = np.array([o.distance / Fraction(scale) for o in choice], dtype=object)
+            moves = (moves[:, None] + np.array([o.moved for o in choice])).reshape(-1)
+            single = np.maximum(single[:, None], ratio).reshape(-1)
+        single[moves != 1] = -1
+        return position, parts, single
 
     def some_distance(self, row, threat: PlainThreat, rng) -> Decimal:
         """The distance of a random allowed cell, or of the nearest one predicted otherwise."""
-        position, parts = self.costs(row, threat)
+        position, parts, _ = self.costs(row, threat)
         total, unit = spread(parts, threat.norm)
         table = self.table(row)
         flips = table.library_class[position] != predict(self.model, [row])[0][0]
@@ -337,7 +352,7 @@ class Brute:
         """Everything about one row; `label` is a class position, the model's prediction by default."""
         row = [cast(v, self.model.dtype) for v in row]
         table = self.table(row)
-        position, parts = self.costs(row, threat)
+        position, parts, single = self.costs(row, threat)
         total, unit = spread(parts, threat.norm)
         predicted = int(predict(self.model, [row])[0][0])
         label = predicted if label is None else label
@@ -349,6 +364,7 @@ class Brute:
             unit=unit,
             margin=table.margin(label)[position],
             shift=table.shift,
+            single=single,
             flips=table.library_class[position] != label,
             flips_exact=table.exact_flips(label)[position],
         )

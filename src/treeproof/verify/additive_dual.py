@@ -169,7 +169,7 @@ def least_cost(options: Options, picks: Picks, target, guess, steps):
     for a in range(n):
         picks.best[a] = picks.rich[a]
     picks.sums[4], picks.sums[5] = picks.sums[0], picks.sums[1]
-    bound, at = 0.0, np.inf
+    bound, at = -np.inf, np.inf  # a bound below 0 belongs to its price all the same
     price = guess
     for step in range(steps):
         if picks.sums[1] <= picks.sums[3]:  # costs that underflowed: nothing to gain from a price
@@ -192,7 +192,7 @@ def least_cost(options: Options, picks: Picks, target, guess, steps):
             _keep(picks, 2, gain, spent, n)
         elif step > 0:
             break
-    return bound, at
+    return max(bound, 0.0) if at == np.inf else bound, at
 
 
 @kernel
@@ -203,11 +203,10 @@ def trim(options: Options, picks: Picks, target):
         now = picks.best[a]
         if now < 0:
             continue
-        spare = picks.sums[4] - target
         choice = now
         for o in range(now - 1, options.start[a] - 2, -1):
             step_gain = options.gain[now] - (options.gain[o] if o >= options.start[a] else 0.0)
-            if step_gain <= spare:
+            if picks.sums[4] - step_gain >= target:  # (not step_gain <= gain - target: a tiny target is lost)
                 choice = o if o >= options.start[a] else -1
             else:
                 break

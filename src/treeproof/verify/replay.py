@@ -108,12 +108,20 @@ def real_margins(problem: Problem, pair: Pair, X: np.ndarray) -> list[float | Fr
 def float_above(value: float | Fraction) -> float:
     """The smallest float at or above a rational; one float above a rounded sum."""
     if isinstance(value, Fraction):
-        near = float(value)
-        return near if Fraction(near) >= value else nextafter(near, inf)
+        near = _nearest(value)
+        return near if near == inf or (near > -inf and Fraction(near) >= value) else nextafter(near, inf)
     return nextafter(value, inf)
 
 
 def float_below(value: Fraction) -> float:
     """The largest float at or below a rational."""
-    near = float(value)
-    return near if Fraction(near) <= value else nextafter(near, -inf)
+    near = _nearest(value)
+    return near if near == -inf or (near < inf and Fraction(near) <= value) else nextafter(near, -inf)
+
+
+def _nearest(value: Fraction) -> float:
+    """The nearest float; infinite beyond their range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
