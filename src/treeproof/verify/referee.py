@@ -54,10 +54,13 @@ class Referee:
             choices = self._merge(lists, limit)
             if choices is None:
                 continue
-            best = choices[-1]
-            lower[row] = float_below(margin - best.gain)
-            moves = best.moves()
-            changes.put(row, [j for j, _ in moves], [z for _, z in moves])
+            lower[row] = float_below(margin - choices[-1].gain)
+            for choice in reversed(choices):  # the last may cost a rounding error more than the budget
+                moves = choice.moves()
+                columns, values = np.array([j for j, _ in moves], dtype=np.int64), np.array([z for _, z in moves])
+                if threat.allows(columns, x[columns], values):
+                    changes.put(row, columns, values)
+                    break
         return changes.found(lower, found.complete)
 
     def nearest(self, pair: Pair, X: np.ndarray, found: Found, cap: np.ndarray) -> Found:

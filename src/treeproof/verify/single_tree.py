@@ -148,10 +148,11 @@ class SingleTree:
         return margin, low, flips, flips
 
     def _found(self, X: np.ndarray, lower: np.ndarray, rank: np.ndarray, costs: np.ndarray) -> Found:
-        """Move each row into the leaf of least rank."""
+        """Move each row into the leaf of least rank, the nearest of equals."""
         boxes = self.problem.boxes
         n = len(X)
-        best = np.argmin(rank, axis=1)
+        least = rank.min(axis=1, keepdims=True)
+        best = np.argmin(np.where(rank == least, costs, np.inf), axis=1)  # the cheapest of equals
         features, values = [], []
         offsets = np.zeros(n + 1, dtype=np.int64)
         for i in range(n):
