@@ -30,7 +30,9 @@ def demo(tmp_path_factory):
 
 
 def test_the_readme_shows_the_table_that_the_demo_prints(demo):
-    table = [line for line in (demo / "said.txt").read_text(encoding="utf-8").splitlines() if line[:1] in "┏┃┡│└"]
+    table = [
+        line for line in (demo / "said.txt").read_text(encoding="utf-8").splitlines() if line and line[0] in "┏┃┡│└"
+    ]
     said = blocks("README.md", "text")[0]
     # the last column is the time of one machine
     same_story(*["\n".join(line.rsplit("│", 2)[0] for line in text) for text in (said.splitlines(), table)])

@@ -145,10 +145,10 @@ def show(proofs, radii, folder: Path, quiet: bool, seconds: float) -> None:
     console.show(summary_table(proofs, radii=radii))
     if quiet:
         return
-    plain, provable = proofs[PLAIN], proofs[PROVABLE]
+    plain, provable = percent(proofs[PLAIN].attack_error), percent(proofs[PROVABLE].verified_error)
     console.show(
-        f"\nAdded words can fool the plain filter on {percent(plain.attack_error)} of the mails. For the provable\n"
-        f"one it is proved that no way of adding them reaches more than {percent(provable.verified_error)}."
+        f"\nThe plain filter is wrong, or can be made wrong by adding words, on {plain} of the mails.\n"
+        f"For the provable one it is proved that no way of adding them gets beyond {provable}."
     )
     console.show(f"\nreport:  {folder / 'report.html'} (and two more beside it), after {seconds:.0f} s in all")
     console.show(
