@@ -338,3 +338,19 @@ def frame(folder, page, width: int) -> str:
     outer = folder / "phone.html"
     outer.write_text(f'<iframe src="{page.name}" width="{width}" height="2300" style="border:0"></iframe>')
     return f"file://{outer}"
+
+
+def test_several_classes_have_a_page():
+    """Three classes by one-vs-all stumps: the class table has a line each, witnesses name where they lead."""
+    rng = np.random.default_rng(2)
+    model = TreeEnsemble.from_stumps(
+        rng.integers(0, 3, 30), rng.random(30), rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), n_features=3,
+        classes=["a", "b", "c"],
+    )  # fmt: skip
+    X = rng.random((60, 3))
+    y = model.predict(X)
+    proof = treeproof.certify(model, X, y, norm=2, eps=0.05)
+    html = report_html(proof, model, radii=treeproof.radius(model, X, y, norm=2))
+    assert len(analysis.class_lines(proof)) == len(set(y))
+    assert "becomes <b>" in html
+    assert words.percent(proof.verified_error) in html

@@ -11,7 +11,7 @@ import click
 from .._errors import InvalidInputError
 from . import console, options
 from .options import Budget, check_writable
-from .work import Job, distances, following, prepare
+from .work import Job, distances, following, prepare, solver_options
 
 
 @click.command()
@@ -66,7 +66,7 @@ def _look(job: Job, settings: dict[str, Any]):
     """Certificates, or radii for the nearest, of which only the witnesses are used."""
     from ..verify import certify, radius
 
-    given = {"method": settings["method"], "n_jobs": settings["n_jobs"], "time_limit": settings["time_limit"]}
+    given = solver_options(settings)
     with following("attacking", len(job.rows), settings["quiet"] or settings["as_json"]) as progress:
         rows = job.rows
         if settings["nearest"]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--report-rows",
     type=click.IntRange(1),
-    default=500,
+    default=200,
     show_default=True,
     help="Rows of the report's radii.",
 )
@@ -128,10 +128,11 @@ def write_job_report(job: Job, found: Certificates, settings: dict[str, Any]) ->
     from ..verify import radius
 
     count = min(len(job.rows), settings["report_rows"])
-    chosen = np.arange(len(job.rows)) if count == len(job.rows) else _spread(len(job.rows), count)
-    rows = job.rows.pick(chosen)
-    with following("radii for the report", len(rows), settings["quiet"] or settings["as_json"]) as progress:
-        radii = radius(job.model, rows.X, rows.y, job.threat, progress=progress, **solver_options(settings))
+    rows = job.rows.pick(np.arange(count) if count == len(job.rows) else _spread(len(job.rows), count))
+    radii = None
+    if not found.interrupted:
+        with following("radii for the report", len(rows), settings["quiet"] or settings["as_json"]) as progress:
+            radii = radius(job.model, rows.X, rows.y, job.threat, progress=progress, **solver_options(settings))
     write_report(
         settings["report"],
         found,
@@ -142,7 +143,7 @@ def write_job_report(job: Job, found: Certificates, settings: dict[str, Any]) ->
         command=command_line(),
         facts={"model file": _described(job.path), "data": _described(job.rows.source)},
         gate=settings["fail_above"],
-        row_numbers=rows.numbers,
+        row_numbers=job.rows.numbers if radii is None else rows.numbers,
     )
 
 

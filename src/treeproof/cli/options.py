@@ -113,7 +113,14 @@ threat = together(
 
 solver = together(
     click.option("--method", default="auto", show_default=True, help="How to decide; auto picks and says."),
-    click.option("--time-limit", type=Budget(), metavar="SECONDS", help="For each row; rows out of time are UNKNOWN."),
+    click.option(
+        "--time-limit",
+        type=Budget(),
+        metavar="SECONDS",
+        default=10.0,
+        show_default=True,
+        help="For each row; rows out of time are UNKNOWN; inf for none.",
+    ),
     click.option("--n-jobs", type=int, help="Threads; -1 for all cores."),
 )
 

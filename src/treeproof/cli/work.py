@@ -85,7 +85,7 @@ def prepare(model: str, data: str, options: dict[str, Any], *, eps_needed: bool 
 def solver_options(options: dict[str, Any]) -> dict[str, Any]:
     """The options that go to the verifier as they are."""
     given = {"method": options["method"], "n_jobs": options["n_jobs"]}
-    if options["time_limit"] is not None:
+    if options["time_limit"] < np.inf:
         given["time_limit"] = options["time_limit"]
     return given
 
