@@ -49,8 +49,8 @@ class AdditiveClassifier(ProvableClassifier):
         Penalty on the sum of the absolute steps; "auto" is 1 / n rows, within [1e-4, 1e-3].
     l2 : float, default=1e-4
         Penalty on half the squared values; positive (it makes the optimum unique and its gap provable).
-    eps_factor : float, default=1.1
-        Training uses `eps_factor * eps` (p > 0): a margin of safety against unseen rows.
+    eps_factor : float, default=1.0
+        Training uses `eps_factor * eps` (p > 0); above 1 it is a margin of safety against unseen rows.
     monotone : array (n_features,) or dict, optional
         +1 (never falling), -1 (never rising) or 0 for each feature, seen from ``classes_[1]``.
     max_stumps : int, optional
@@ -118,7 +118,7 @@ class AdditiveClassifier(ProvableClassifier):
         loss="logistic",
         total_variation="auto",
         l2=1e-4,
-        eps_factor=1.1,
+        eps_factor=1.0,
         monotone=None,
         max_stumps=None,
         scale=None,

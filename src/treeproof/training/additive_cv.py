@@ -22,7 +22,7 @@ from .base import ProvableClassifier, merge_repeated_rows
 
 DEFAULT_SEARCH: dict[str, list] = {
     "max_bins": ["auto", 3, 32, 128],
-    "eps_factor": [1.1, 1.0, 1.25],
+    "eps_factor": [1.0, 1.15, 1.3],
     "total_variation": ["auto", 3e-3, 3e-4],
     "l2": [1e-4, 1e-3],
 }

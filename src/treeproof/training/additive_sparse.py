@@ -1,8 +1,9 @@
 """Few thresholds: from the dense solution down a nested path, all remaining heights refitted at each stage.
 
-A stage keeps the thresholds whose steps matter most (step squared, times the share of rows on either side),
-about three quarters of them, and solves the same convex problem on what is left, from where it stood. The sets
-are nested, so that the optimal training objective can only fall as more thresholds are allowed.
+A stage keeps the thresholds that matter most and solves the same convex problem on what is left, from where it
+stood. While many remain, a threshold matters by its step squared times the share of rows on either side; near
+the end by the loss that its removal really costs. The sets are nested, so that the optimal training objective can
+only fall as more thresholds are allowed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 from .additive_optimiser import Settings, Solution, solve
 from .additive_problem import Problem, restricted
 
-KEEP = 0.75
+KEEP, KEEP_CAREFULLY = 0.75, 0.9
+CAREFUL_BELOW = 240  # thresholds: from here on removals are tried out
+TRIAL_ROWS = 3_000
 
 
 def step_weights(problem: Problem, rows, values) -> list[np.ndarray]:
@@ -26,6 +29,25 @@ def step_weights(problem: Problem, rows, values) -> list[np.ndarray]:
         mass = np.bincount(rows.code[:, at], weights=weight, minlength=len(own))
         below = np.cumsum(mass)[:-1]
         out.append(np.diff(own) ** 2 * np.clip(below * (1.0 - below), 1e-6, None))
+    return out
+
+
+def removal_costs(problem: Problem, rows, values, rng) -> list[np.ndarray]:
+    """What removing each threshold costs in mean loss, before any refit (on at most `TRIAL_ROWS` rows)."""
+    which = np.sort(rng.permutation(len(rows.sign))[:TRIAL_ROWS])
+    grid, pool = problem.grid(), None
+    now = problem.mean_loss(which, rows, values, grid, pool)[0]
+    out = []
+    for at in range(len(problem.features)):
+        begin, end = problem.first[at], problem.first[at + 1]
+        mass = np.bincount(rows.code[:, at], weights=rows.weight, minlength=end - begin) + 1e-3
+        costs = np.empty(end - begin - 1)
+        for k in range(len(costs)):
+            trial = values.copy()
+            pair = slice(begin + k, begin + k + 2)
+            trial[pair] = np.average(values[pair], weights=mass[k : k + 2])
+            costs[k] = problem.mean_loss(which, rows, trial, grid, pool)[0] - now
+        out.append(costs)
     return out
 
 
@@ -42,28 +64,30 @@ def merged(problem: Problem, rows, values, kept: list[np.ndarray]) -> np.ndarray
 
 
 def prune(
-    problem: Problem, rows, solution: Solution, most: int, settings: Settings, rng, validate=None
+    problem: Problem, rows, solution: Solution, most: int, settings: Settings, rng
 ) -> tuple[Problem, object, Solution]:
     """Go down the path to at most `most` thresholds; returns the small problem, its rows and its solution."""
-    values = solution.values
-    stage = replace(settings, epochs=max(1, settings.epochs // 3), max_epochs=max(1, settings.epochs // 3))
-    stage = replace(stage, rate=settings.rate, report=None)
+    epochs = max(1, settings.epochs // 3)
+    stage = replace(settings, epochs=epochs, max_epochs=epochs, ramp=0.0, report=None)
     while True:
+        values = solution.values
         weights = step_weights(problem, rows, values)
-        flat = np.concatenate(weights) if weights else np.zeros(0)
-        count = int(np.count_nonzero(flat))
-        if count <= most and count == len(flat):
+        count = int(sum(np.count_nonzero(one) for one in weights))
+        if count <= most and count == sum(map(len, weights)):
             return problem, rows, solution
-        target = max(most, int(KEEP * count)) if count > most else count
-        order = np.argsort(-flat, kind="stable")[:target]
+        careful = count <= CAREFUL_BELOW
+        if careful:
+            costs = removal_costs(problem, rows, values, rng)
+            # flat steps go first
+            weights = [np.where(one > 0, cost, -np.inf) for one, cost in zip(weights, costs, strict=True)]
+        flat = np.concatenate(weights)
+        target = min(count, max(most, int((KEEP_CAREFULLY if careful else KEEP) * count)))
         mask = np.zeros(len(flat), dtype=bool)
-        mask[order] = True
-        kept = np.split(mask, np.cumsum([len(one) for one in weights])[:-1]) if weights else []
+        mask[np.argsort(-flat, kind="stable")[:target]] = True
+        kept = np.split(mask, np.cumsum([len(one) for one in weights])[:-1])
         start = merged(problem, rows, values, kept)
         problem, rows = restricted(problem, rows, kept)
         last = target <= most
-        use = replace(settings, ramp=0.0) if last else stage
-        solution = solve(problem, rows, use, rng, start=start, validate=validate if last else None)
-        values = solution.values
+        solution = solve(problem, rows, replace(settings, ramp=0.0) if last else stage, rng, start=start)
         if last:
             return problem, rows, solution
