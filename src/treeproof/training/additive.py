@@ -39,7 +39,7 @@ class AdditiveClassifier(ProvableClassifier):
     max_bins : int or "auto", default="auto"
         At most this many cells a feature. More bins give better certificates for finite p, at a
         proportional cost: "auto" divides 20,000 cells among the features, 16 to 128 each. For p = inf,
-        where a move costs nothing, it divides 2,000, 3 to 128 each.
+        where a move costs nothing, it divides 2,000, 3 to 128 each; with `max_stumps`, 20 a stump, 2 to 128 each.
     binning : {"uniform", "quantile", "mixed"}, default="uniform"
         Where thresholds go; they always lie inside gaps between data values.
     thresholds : list of arrays, optional
@@ -324,6 +324,8 @@ class AdditiveClassifier(ProvableClassifier):
         if max_bins == "auto":
             useful = max(1, int(np.count_nonzero(np.ptp(X, axis=0))))
             cells, least = (2_000, 3) if self.norm == np.inf else (20_000, 16)
+            if self.max_stumps is not None:  # few thresholds are better chosen among few, far apart
+                cells, least = min(cells, 20 * self.max_stumps), 2
             max_bins = int(np.clip(cells // useful, least, 128))
         tv = self.total_variation
         if tv == "auto":
