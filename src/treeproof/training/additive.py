@@ -39,7 +39,8 @@ class AdditiveClassifier(ProvableClassifier):
     max_bins : int or "auto", default="auto"
         At most this many cells a feature. More bins give better certificates for finite p, at a
         proportional cost: "auto" divides 20,000 cells among the features, 16 to 128 each. For p = inf,
-        where a move costs nothing, it divides 2,000, 3 to 128 each; with `max_stumps`, 20 a stump, 2 to 128 each.
+        where a move costs nothing, it divides 2,000, but at least as many as make cells as wide as eps
+        (2 to 16). With `max_stumps` it divides 20 a stump, 2 to 128 each.
     binning : {"uniform", "quantile", "mixed"}, default="uniform"
         Where thresholds go; they always lie inside gaps between data values.
     thresholds : list of arrays, optional
@@ -60,7 +61,8 @@ class AdditiveClassifier(ProvableClassifier):
     learning_rate : float, default=0.02
     batch_size : int or "auto", default="auto"
     epochs : int or "auto", default="auto"
-        Passes over the rows in the first cycle; "auto" makes about 500 steps, and at least 3 passes.
+        Passes over the rows in the first cycle; "auto" makes about 500 steps (1,500 for p = inf), and at
+        least 3 passes.
     max_epochs : int, optional
         All cycles together; by default one cycle on large data and as many as `tol` needs, up to 8 cycles,
         below 5,000 rows.
@@ -229,7 +231,9 @@ class AdditiveClassifier(ProvableClassifier):
         batch = min(batch, n_rows)
         epochs = self.epochs
         if epochs == "auto":
-            epochs = max(3, int(np.ceil(500 * batch / n_rows)))
+            # at p = inf a pass is cheap, and a row pulls at one cell a feature only
+            steps = 1_500 if self.norm == np.inf else 500
+            epochs = max(3, int(np.ceil(steps * batch / n_rows)))
         max_epochs = self.max_epochs
         if max_epochs is None:
             max_epochs = 8 * epochs if n_rows < 5_000 or self.early_stopping else epochs
@@ -320,13 +324,6 @@ class AdditiveClassifier(ProvableClassifier):
     def _problem(self, X, weight) -> Problem:
         """Thresholds, threat and penalties for these rows."""
         d = X.shape[1]
-        max_bins = self.max_bins
-        if max_bins == "auto":
-            useful = max(1, int(np.count_nonzero(np.ptp(X, axis=0))))
-            cells, least = (2_000, 3) if self.norm == np.inf else (20_000, 16)
-            if self.max_stumps is not None:  # few thresholds are better chosen among few, far apart
-                cells, least = min(cells, 20 * self.max_stumps), 2
-            max_bins = int(np.clip(cells // useful, least, 128))
         tv = self.total_variation
         if tv == "auto":
             tv = float(np.clip(1.0 / len(X), 1e-4, 1e-3))
@@ -336,9 +333,22 @@ class AdditiveClassifier(ProvableClassifier):
         )
         factor = self.eps_factor if self.norm > 0 else 1.0
         threat = self._default_threat(eps=self.eps * factor).resolve(shape)
+        max_bins = self._auto_bins(X, threat) if self.max_bins == "auto" else self.max_bins
         thresholds = thresholds_for(X, weight, max_bins, self.binning, self.thresholds)
         jobs = self.n_jobs if len(self.classes_) == 2 else 1
         return build(thresholds, threat, self._monotone_signs(d), self.loss, tv, float(self.l2), _threads(jobs))
+
+    def _auto_bins(self, X, threat) -> int:
+        """The number of cells a feature that ``max_bins="auto"`` means."""
+        spans = np.ptp(X, axis=0) / threat.scale
+        spans = spans[spans > 0]
+        cells, least = 20_000, 16
+        if self.norm == np.inf:  # cells as wide as the threat, where there cannot be very many
+            width = float(np.median(spans)) / threat.eps if len(spans) and threat.eps > 0 else 16
+            cells, least = 2_000, int(np.clip(width, 2, 16))
+        if self.max_stumps is not None:  # few thresholds are better chosen among few, far apart
+            cells, least = min(cells, 20 * self.max_stumps), 2
+        return int(np.clip(cells // max(1, len(spans)), least, 128))
 
     # ------------------------------------------------------------------ reading the model
 
