@@ -177,27 +177,48 @@ class ResolvedThreat:
             loose = np.where((cost > 0) & (cost < np.inf), np.abs(np.log(cost)) / p * 2.0**-52, 0.0)
             return cost ** (1 / p) * (1 - 2 * self.rounding / min(p, 1.0) - loose)
 
-    def admits(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
+    def admits(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Whether each single move is in the direction and range allowed (whatever the budget)."""
-        up, down = after > before, after < before
-        free = np.where(up, self.up[feature], True) & np.where(down, self.down[feature], True)
+        free = np.where(after > before, self.up[feature], True) & np.where(after < before, self.down[feature], True)
         inside = (after >= self.lower[feature]) & (after <= self.upper[feature])
-        return bool(np.all(free & (inside | (after == before))))
+        return free & (inside | (after == before))
 
-    def allows(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray, eps: float | None = None) -> bool:
-        """Whether the moves' norm is at most eps: exactly, over the rationals (50 digits for other p)."""
-        eps = self.eps if eps is None else eps
-        if len(feature) == 0 or eps == np.inf:
-            return True
+    def distances(self, starts: np.ndarray, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """The norm of each row's moves in float64 (relative error at most `rounding` / min(p, 1)).
+
+        The moves of row r are those from ``starts[r]`` to ``starts[r + 1]``, at least one.
+        """
+        counts = np.diff(np.append(starts, len(feature)))
         if self.norm == 0:
-            return len(feature) <= np.floor(eps)
-        size = self.distance(feature, before, after)
+            return counts.astype(np.float64)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # from one end of the floats to the other
+            size = np.abs(after - before) / self.scale[feature]
+            largest = np.maximum.reduceat(size, starts)
+            if self.norm == np.inf:
+                return largest
+            shares = np.where(size == 0, 0.0, size / np.repeat(largest, counts)) ** self.norm
+            total = largest * np.add.reduceat(shares, starts) ** (1.0 / self.norm)
+        return np.where((counts == 1) | ~(largest > 0) | np.isinf(largest), largest, total)
+
+    def distance(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
+        """The norm of one row's moves."""
+        if len(feature) == 0:
+            return 0.0
+        return float(self.distances(np.zeros(1, dtype=np.int64), feature, before, after)[0])
+
+    def allows(self, sizes: np.ndarray, moves_of, eps: float) -> np.ndarray:
+        """Whether moves at these float distances are within eps: exactly, where floats cannot tell.
+
+        ``moves_of(r)`` gives row r's features, and their values before and after.
+        """
+        if self.norm == 0:
+            return sizes <= np.floor(eps)
         slack = self.rounding / min(self.norm, 1.0) + 2.0**-50
-        if size <= eps * (1 - slack):
-            return True
-        if size > eps * (1 + slack):
-            return False
-        return self._allows_exactly(feature, before, after, eps)
+        out = sizes <= eps * (1 - slack)
+        for row in np.flatnonzero(~out & (sizes <= eps * (1 + slack))):
+            feature, before, after = moves_of(row)
+            out[row] = eps == np.inf or self._allows_exactly(feature, before, after, eps)
+        return out
 
     def _allows_exactly(self, feature, before, after, eps) -> bool:
         if len(feature) == 1 and self.norm > 0:  # no power is needed
@@ -235,19 +256,6 @@ class ResolvedThreat:
             near = (Decimal(ratio.numerator) / Decimal(ratio.denominator)) ** Decimal(self.norm)
         nudge = Fraction(1, 10 ** (_DIGITS - 5))
         return Fraction(near) * (1 + nudge if up else 1 - nudge)
-
-    def distance(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
-        """The norm of the moves, in float64 (relative error at most `rounding` / min(p, 1))."""
-        if len(feature) == 0:
-            return 0.0
-        if self.norm == 0:
-            return float(len(feature))
-        with np.errstate(over="ignore", under="ignore"):  # from one end of the floats to the other
-            size = np.abs(np.asarray(after) - before) / self.scale[feature]
-        largest = float(size.max())
-        if self.norm == np.inf or not 0 < largest < np.inf or len(size) == 1:
-            return largest
-        return largest * float(np.sum((size / largest) ** self.norm)) ** (1.0 / self.norm)
 
 
 def _square_root(ratio: Fraction) -> Fraction | None:

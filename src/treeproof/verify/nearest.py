@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..model.predict import scores
 from ..results import Witnesses
 from .replay import TINY, replay
 from .within import RowStates, count_cast, here_flips
@@ -29,9 +30,10 @@ def radius_batch(
     """Radii of checked rows; `y` are positions in the model's classes."""
     model = problem.model
     rows = model.cast(X)
-    predicted = model.predict_index(rows)
+    raw = scores(model, rows)
+    predicted = model.decide(raw)
     target = predicted if y is None else y
-    out = RowStates(len(rows))
+    out = RowStates(rows, raw)
     wrong = predicted != target
     out.lower[wrong], out.upper[wrong], out.present[wrong] = 0.0, 0.0, True
     for c in np.unique(target[~wrong]):

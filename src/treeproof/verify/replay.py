@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..model.predict import leaves
+from ..model.predict import leaves, scores
 
 if TYPE_CHECKING:
     from .problem import Found, Pair, Problem
@@ -39,48 +39,73 @@ def holds(pair: Pair, lower: np.ndarray) -> np.ndarray:
 
 def replay(problem: Problem, pair: Pair, X: np.ndarray, found: Found, eps: float | None) -> Replayed:
     """Check every candidate; `eps` None: whatever its distance."""
-    n = len(X)
+    n, threat = len(X), problem.threat
     margin, distance = np.full(n, np.inf), np.full(n, np.inf)
     outside, flips = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    rows = np.flatnonzero(np.diff(found.offsets) > 0)
-    allowed = []
-    for row in rows:
-        part = slice(found.offsets[row], found.offsets[row + 1])
-        feature, after = found.feature[part], found.value[part]
-        before = X[row, feature]
-        if not problem.threat.admits(feature, before, after):
-            continue
-        if eps is not None and not problem.threat.allows(feature, before, after, eps):
-            outside[row] = True
-            continue
-        size = problem.threat.distance(feature, before, after)
-        distance[row] = _round_up(size, problem.threat)
-        allowed.append(row)
-    if not allowed:
-        return Replayed(flips, margin, distance, outside)
-    chosen = np.array(allowed)
-    moved = X[chosen]
-    for k, row in enumerate(chosen):
-        part = slice(found.offsets[row], found.offsets[row + 1])
-        moved[k, found.feature[part]] = found.value[part]
-    exact = real_margins(problem, pair, moved)
-    otherwise = problem.model.predict_index(moved) != pair.y
-    margin[chosen] = [float_above(value) for value in exact]
-    beyond = [
-        value < -pair.slack if pair.slack > 0 else (value < 0 or (value == 0 and pair.tie_flips)) for value in exact
-    ]
-    # with exact margins the model's own float sum is not what is asked about
-    flips[chosen] = np.array(beyond) & (otherwise | problem.exact_margin)
-    distance[~flips] = np.inf
+    counts = np.diff(found.offsets)
+    rows = np.flatnonzero(counts)
+    if len(rows):
+        starts, owner = found.offsets[rows], np.repeat(np.arange(n), counts)
+        feature, after = found.feature, found.value
+        before = X[owner, feature]
+        good = np.logical_and.reduceat(threat.admits(feature, before, after), starts)
+        sizes = threat.distances(starts, feature, before, after)
+        if eps is not None:
+
+            def moves_of(k: int):
+                part = slice(found.offsets[rows[k]], found.offsets[rows[k] + 1])
+                return feature[part], before[part], after[part]
+
+            near = threat.allows(sizes, moves_of, eps)
+            outside[rows] = good & ~near
+            good &= near
+        chosen = rows[good]
+        moved = X.copy()
+        moved[owner, feature] = after
+        margin[chosen], beyond = _judge(problem, pair, moved[chosen])
+        # with exact margins the model's own float sum is not what is asked about
+        predicted = problem.model.decide(scores(problem.model, moved[chosen]))
+        flips[chosen] = beyond & (problem.exact_margin | (predicted != pair.y))
+        distance[rows] = _round_up(sizes, threat)
+        distance[~flips] = np.inf
     return Replayed(flips, margin, distance, outside)
 
 
-def _round_up(size: float, threat) -> float:
-    """A distance that is surely at least the real one."""
+def _round_up(sizes: np.ndarray, threat) -> np.ndarray:
+    """Distances that are surely at least the real ones."""
     if threat.norm == 0:
-        return size
+        return sizes
     error = 2.0**-51 if threat.norm == inf else threat.rounding / min(threat.norm, 1.0)
-    return max(size * (1 + error), TINY)
+    return np.maximum(sizes * (1 + error), TINY)
+
+
+def _judge(problem: Problem, pair: Pair, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An upper bound of each row's real margin, and whether it is surely on the other side."""
+    upper, beyond = np.empty(len(X)), np.empty(len(X), dtype=bool)
+    step = max(1, 2**21 // max(1, problem.model.n_trees))
+    for start in range(0, len(X), step):
+        part = slice(start, min(start + step, len(X)))
+        near, doubt = _float_margins(problem, pair, X[part]), pair.doubt
+        upper[part] = np.nextafter(near + pair.solver, np.inf) if pair.solver else near
+        beyond[part] = near < -doubt if doubt else (near < 0) | ((near == 0) & pair.tie_flips)
+        # where floats cannot tell, rationals do
+        unsure = np.flatnonzero(np.abs(near + pair.slack) <= 2 * doubt) if doubt else np.zeros(0, dtype=np.int64)
+        if problem.exact_margin:
+            unsure = np.arange(len(near))
+        for k, value in zip(unsure, real_margins(problem, pair, X[part][unsure]), strict=True):
+            upper[start + k] = float_above(value)
+            flipped = value < -pair.slack if pair.slack > 0 else (value < 0 or (value == 0 and pair.tie_flips))
+            beyond[start + k] = flipped
+    return upper, beyond
+
+
+def _float_margins(problem: Problem, pair: Pair, X: np.ndarray) -> np.ndarray:
+    """Margins, added in float64 (within ``pair.solver`` of the real ones)."""
+    model = problem.model
+    reached = leaves(model, X)
+    if model.n_outputs == 1:
+        return pair.base + pair.weights[0] * model.value[reached, 0].sum(axis=1)
+    return pair.base + (model.value[reached, pair.y] - model.value[reached, pair.c]).sum(axis=1)
 
 
 def real_margins(problem: Problem, pair: Pair, X: np.ndarray) -> list[float | Fraction]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..model.predict import scores
 from ..results import Status, Witnesses
 from .replay import Replayed, float_above, holds, real_margins, replay
 
@@ -26,11 +27,11 @@ def certify_batch(problem: Problem, solver: Solver, X: np.ndarray, y: np.ndarray
     """Certify checked rows; `y` are positions in the model's classes."""
     model = problem.model
     rows = model.cast(X)
-    n = len(rows)
     cast_rows = count_cast(X, rows)
-    predicted = model.predict_index(rows)
+    raw = scores(model, rows)
+    predicted = model.decide(raw)
     target = predicted if y is None else y
-    out = RowStates(n)
+    out = RowStates(rows, raw)
     wrong = predicted != target
     out.status[wrong], out.present[wrong] = Status.BROKEN, True
     for c in np.unique(target):
@@ -38,9 +39,9 @@ def certify_batch(problem: Problem, solver: Solver, X: np.ndarray, y: np.ndarray
         if not problem.exact_margin and wrong[mine].any():  # a misclassified row needs no proof
             lost, mine = mine[wrong[mine]], mine[~wrong[mine]]
             out.lower[lost] = -np.inf
-            out.upper[lost] = _margin_at(problem, rows[lost], int(c))
+            out.upper[lost] = _margin_at(problem, rows[lost], raw[lost], int(c))
         if len(mine):
-            _certify_class(problem, solver, rows, mine, int(c), out)
+            _certify_class(problem, solver, mine, int(c), out)
     return CertifiedBatch(out.status, out.lower, out.upper, predicted, out.witnesses(), cast_rows)
 
 
@@ -54,7 +55,9 @@ def count_cast(X: np.ndarray, rows: np.ndarray) -> int:
 class RowStates:
     """What is known of each row while pairs are asked."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, X: np.ndarray, raw: np.ndarray) -> None:
+        n = len(X)
+        self.X, self.raw = X, raw  # rows on the model's grid, and their scores
         self.status = np.full(n, Status.UNKNOWN, dtype=np.int8)
         self.lower = np.full(n, np.inf)
         self.upper = np.full(n, np.inf)
@@ -84,7 +87,7 @@ class RowStates:
         )
 
 
-def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.ndarray, c: int, out: RowStates) -> None:
+def _certify_class(problem: Problem, solver: Solver, mine: np.ndarray, c: int, out: RowStates) -> None:
     """Ask every pair (c, other) about the rows `mine`, all of class c."""
     proved = np.ones(len(mine), dtype=bool)
     rounding = problem.threat.rounding
@@ -96,7 +99,7 @@ def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.nda
         ask = np.flatnonzero(open_rows)
         if len(ask) == 0:
             continue
-        rows = X[mine[ask]]
+        rows = out.X[mine[ask]]
         found = solver.decide(pair, rows, 1.0 + rounding)
         seen = replay(problem, pair, rows, found, problem.threat.eps)
         robust = holds(pair, found.lower)
@@ -108,11 +111,11 @@ def _certify_class(problem: Problem, solver: Solver, X: np.ndarray, mine: np.nda
             # the candidate costs a rounding error more than the budget: look strictly inside
             inside = solver.decide(pair, rows[again], 1.0 - rounding)
             _take(out, mine[ask[again]], inside, replay(problem, pair, rows[again], inside, problem.threat.eps))
-    stay = _margin_at(problem, X[mine], c)
+    stay = _margin_at(problem, out.X[mine], out.raw[mine], c)
     out.upper[mine] = np.minimum(out.upper[mine], stay)
     if problem.exact_margin:
         # in real numbers a row may be on the other side as it stands
-        lost = mine[here_flips(problem, X[mine], c) & (out.status[mine] == Status.UNKNOWN)]
+        lost = mine[here_flips(problem, out.X[mine], c) & (out.status[mine] == Status.UNKNOWN)]
         out.status[lost], out.present[lost] = Status.BROKEN, True
     done = proved & (out.status[mine] == Status.UNKNOWN)
     out.status[mine[done]] = Status.ROBUST
@@ -135,14 +138,15 @@ def here_flips(problem: Problem, X: np.ndarray, c: int) -> np.ndarray:
     return out
 
 
-def _margin_at(problem: Problem, X: np.ndarray, c: int) -> np.ndarray:
+def _margin_at(problem: Problem, X: np.ndarray, raw: np.ndarray, c: int) -> np.ndarray:
     """An upper bound of each row's own real margin: staying is always allowed."""
     if problem.exact_margin:
         every = [real_margins(problem, pair, X) for pair in problem.pairs(c)]
         return np.array([float_above(min(margins)) for margins in zip(*every, strict=True)])
-    scores = problem.model.decision_function(X)
     out = np.full(len(X), np.inf)
     for pair in problem.pairs(c):
-        margin = pair.weights[0] * (scores - problem.model.cut) if scores.ndim == 1 else scores @ pair.weights
+        margin = raw @ pair.weights
+        if problem.model.n_outputs == 1:
+            margin = margin - pair.weights[0] * problem.model.cut
         out = np.minimum(out, margin + pair.doubt)
     return out
