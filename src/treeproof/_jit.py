@@ -3,18 +3,49 @@
 Kernels are plain functions on arrays: nopython, nogil, cached on disk, never fastmath. With
 ``NUMBA_DISABLE_JIT=1`` they run as ordinary Python. Import this module only from kernel modules, and
 those only from inside functions, so that ``import treeproof`` does not import numba.
+
+numba's disk cache of a kernel is keyed by the kernel's own file, so a change in a function that it calls, in
+another file, would go on running the old machine code. Here the key is the source of all kernel modules.
 """
 
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 
 
+@cache
+def package_stamp() -> str:
+    """A digest of every module of the package that has kernels (those that import this one)."""
+    digest = sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        source = path.read_bytes()
+        if b"_jit import" in source:
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(source)
+    return digest.hexdigest()
+
+
+def _compile(function, **options) -> Any:
+    compiled = njit(cache=True, nogil=True, **options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return compiled
+    try:
+        file = compiled._cache._cache_file
+        file._source_stamp = (file._source_stamp, package_stamp())
+    except AttributeError:  # another numba: rather compile again than run what may be stale
+        return njit(nogil=True, **options)(function)
+    return compiled
+
+
 def kernel(function) -> Any:
     """Compile a loop on arrays."""
-    return njit(cache=True, nogil=True)(function)
+    return _compile(function)
 
 
 def inline(function) -> Any:
     """Compile a small function into its callers."""
-    return njit(cache=True, nogil=True, inline="always")(function)
+    return _compile(function, inline="always")

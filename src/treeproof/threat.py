@@ -206,6 +206,11 @@ class ResolvedThreat:
             return 0.0
         return float(self.distances(np.zeros(1, dtype=np.int64), feature, before, after)[0])
 
+    def allows_one(self, feature: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
+        """Whether one row's moves are within eps, exactly."""
+        size = np.array([self.distance(feature, before, after)])
+        return len(feature) == 0 or bool(self.allows(size, lambda _: (feature, before, after), self.eps)[0])
+
     def allows(self, sizes: np.ndarray, moves_of, eps: float) -> np.ndarray:
         """Whether moves at these float distances are within eps: exactly, where floats cannot tell.
 

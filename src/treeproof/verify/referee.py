@@ -58,7 +58,7 @@ class Referee:
             for choice in reversed(choices):  # the last may cost a rounding error more than the budget
                 moves = choice.moves()
                 columns, values = np.array([j for j, _ in moves], dtype=np.int64), np.array([z for _, z in moves])
-                if threat.allows(columns, x[columns], values):
+                if threat.allows_one(columns, x[columns], values):
                     changes.put(row, columns, values)
                     break
         return changes.found(lower, found.complete)

@@ -76,7 +76,8 @@ def _round_up(sizes: np.ndarray, threat) -> np.ndarray:
     if threat.norm == 0:
         return sizes
     error = 2.0**-51 if threat.norm == inf else threat.rounding / min(threat.norm, 1.0)
-    return np.maximum(sizes * (1 + error), TINY)
+    with np.errstate(over="ignore"):
+        return np.maximum(sizes * (1 + error), TINY)
 
 
 def _judge(problem: Problem, pair: Pair, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
