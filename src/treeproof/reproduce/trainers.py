@@ -31,11 +31,12 @@ FIGURE_2: dict = {"eps_schedule": 5}
 
 
 def eps_schedule(eps: float, eps_inf: float, rounds: int) -> dict:
-    """Over how many rounds the radius grows: half of them when eps is larger than eps_inf, else none.
+    """How the radius grows: as the root of the round, over all rounds, where eps is larger than eps_inf.
 
-    The paper chooses "near eps_p / eps_inf" (in its own unit) for each row by trial; this is one rule for all.
+    The paper chooses a length for each row by trial. This is one rule for all, chosen on held-out training
+    rows of MNIST 2 vs 6 and fashion-shoes (linear growth over half or all rounds did worse).
     """
-    return {"eps_schedule": rounds // 2} if eps > eps_inf else {}
+    return {"eps_schedule": rounds, "schedule_shape": "root"} if eps > eps_inf else {}
 
 
 def words(norm: float | None, eps: float) -> str:
