@@ -351,6 +351,20 @@ def test_bisection_over_floats_is_exact():
                 assert np.array_equal(scaled.astype(np.float64) >= target, np.full(500, reaches))
 
 
+@pytest.mark.parametrize("threshold", [None, 0.3])
+def test_data_frames_and_other_labels(catboost, lightgbm, xgboost, threshold):
+    """Models trained on data frames load without a warning, and under the caller's labels."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = data()
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
+    for model in classifiers(catboost, lightgbm, xgboost):
+        model.fit(frame, y)
+        translated = treeproof.load(model, classes=["good", "bad"], decision_threshold=threshold)
+        assert translated.feature_names == ("a", "b", "c", "d"), model
+        wanted = model.predict_proba(frame)[:, 1] > (0.5 if threshold is None else threshold)
+        assert np.array_equal(translated.predict(frame), np.where(wanted, "bad", "good")), model
+
+
 def test_pipelines_are_on_raw_columns():
     """Rows, names and thresholds of a translated pipeline are those of the raw table."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")

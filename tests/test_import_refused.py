@@ -78,6 +78,17 @@ def test_xgboost_other_boosters_and_objectives(xgboost):
     )
 
 
+def test_models_that_are_not_fitted_are_refused(xgboost):
+    """Estimators before fit, and an empty Booster, say so in one line."""
+    refused(xgboost.XGBClassifier(), "XGBClassifier is not fitted")
+    refused(xgboost.Booster(), "is it trained")
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    refused(lightgbm.LGBMClassifier(), "LGBMClassifier is not fitted")
+    X, y = data()
+    refused(lightgbm.LGBMClassifier(verbose=-1).fit(X, y * 0), "one class")
+    refused(make_pipeline(preprocessing.StandardScaler(), tree.DecisionTreeClassifier()), "not fitted")
+
+
 def test_xgboost_dumps_are_refused(xgboost, tmp_path):
     """Text and JSON dumps lose digits: refused, naming save_model."""
     X, y = data()

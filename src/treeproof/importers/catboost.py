@@ -68,7 +68,7 @@ def from_live(source: Any, options: Options) -> Imported:
     if "CatBoost" not in kinds or "CatBoostRegressor" in kinds or "CatBoostRanker" in kinds:
         raise TranslationError(f"CatBoost's {type(source).__name__} is not a classifier. treeproof loads classifiers.")
     if not source.is_fitted():
-        raise TranslationError("the CatBoost model is not fitted. Call fit first.")
+        raise parts.not_fitted(source)
     folder = tempfile.mkdtemp(prefix="treeproof-")
     path = os.path.join(folder, "model.json")
     try:
@@ -85,7 +85,9 @@ def from_live(source: Any, options: Options) -> Imported:
     def labels(X: np.ndarray) -> np.ndarray:
         if p is None:
             found = np.asarray(source.predict(X, prediction_type="Class")).reshape(-1)
-            return found if "CatBoostClassifier" in kinds else model.classes[found.astype(np.int64)]
+            if "CatBoostClassifier" in kinds:
+                return parts.relabelled(found, source.classes_, model)
+            return model.classes[found.astype(np.int64)]
         return model.classes[(source.predict(X, prediction_type="Probability")[:, 1] > p).astype(int)]
 
     def margin(X: np.ndarray) -> np.ndarray:

@@ -93,6 +93,10 @@ def from_live(source: Any, options: Options) -> Imported:
         raise TranslationError(
             f"LightGBM's {type(source).__name__} is not a model. Pass its Booster or LGBMClassifier."
         )
+    if sklearn and not source.__sklearn_is_fitted__():
+        raise parts.not_fitted(source)
+    if sklearn and len(source.classes_) < 2:
+        raise TranslationError("the LGBMClassifier was trained on one class only: nothing can change.")
     booster = source.booster_ if sklearn else source
     for name in ("pred_early_stop", "predict_raw_score", "raw_score", "start_iteration_predict"):
         if (booster.params or {}).get(name) not in (None, False, 0, "false"):
@@ -124,7 +128,7 @@ def _reference(source: Any, found: Imported, options: Options, sklearn: bool, ke
 
     def labels(X: np.ndarray) -> np.ndarray:
         if sklearn and p is None:
-            return source.predict(X, **keywords)
+            return parts.relabelled(source.predict(X, **keywords), source.classes_, model)
         chance = source.predict_proba(X, **keywords) if sklearn else source.predict(X, **keywords)
         chance = np.asarray(chance).reshape(len(X), -1)
         if chance.shape[1] > 2 or model.n_outputs > 1:

@@ -172,6 +172,16 @@ def labels_or(options: Options, found: Sequence | np.ndarray | None, count: int)
     return array
 
 
+def relabelled(found: np.ndarray, own: Any, model: TreeEnsemble) -> np.ndarray:
+    """The library's labels, as the model's (the caller may have renamed them)."""
+    place = {str(label): position for position, label in enumerate(own)}
+    return model.classes[[place[str(label)] for label in np.asarray(found).reshape(-1)]]
+
+
+def not_fitted(source: Any) -> TranslationError:
+    return TranslationError(f"the {type(source).__name__} is not fitted. Call fit first.")
+
+
 def name_of(feature: int, names: Any) -> str:
     """A feature in words."""
     if isinstance(names, (list, tuple, np.ndarray)) and 0 <= feature < len(names):

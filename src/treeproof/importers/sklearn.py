@@ -7,6 +7,7 @@ so that votes that tie exactly tie here too. A ``Pipeline`` is handed on to `pip
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def _check_fitted(source: Any) -> None:
     try:
         check_is_fitted(source)
     except NotFittedError:
-        raise TranslationError(f"the {type(source).__name__} is not fitted. Call fit first.") from None
+        raise parts.not_fitted(source) from None
     if getattr(source, "n_outputs_", 1) != 1:
         raise TranslationError(f"the {type(source).__name__} predicts several outputs. Train one model for each.")
     if len(source.classes_) < 2:
@@ -90,10 +91,12 @@ def _columns(tree: Any, values: np.ndarray, features: np.ndarray | None = None) 
 
 def _takes_missing(source: Any) -> bool:
     """Whether the library itself predicts a row of NaN."""
-    try:
-        source.predict(np.full((1, source.n_features_in_), np.nan))
-    except ValueError:
-        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numbers without column names
+        try:
+            source.predict(np.full((1, source.n_features_in_), np.nan))
+        except ValueError:
+            return False
     return True
 
 
@@ -120,15 +123,11 @@ def _fields(source: Any, options: Options, **extra: Any) -> dict[str, Any]:
 def _labels(source: Any, model: TreeEnsemble, options: Options):
     """The library's decision, as labels of our model."""
     p = options.decision_threshold
-    known = {str(label): position for position, label in enumerate(source.classes_)}
 
     def labels(X: np.ndarray) -> np.ndarray:
         if p is not None:
             return model.classes[(source.predict_proba(X)[:, 1] > p).astype(int)]
-        found = source.predict(X)
-        if options.classes is None:
-            return found
-        return model.classes[[known[str(label)] for label in found]]
+        return parts.relabelled(source.predict(X), source.classes_, model)
 
     return labels
 
@@ -232,7 +231,9 @@ def _gradient_boosting(source: Any, options: Options) -> Imported:
             f"which is "
             f"no constant. Train with init=None or init='zero'."
         )
-    base = source._raw_predict_init(np.zeros((1, source.n_features_in_)))[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numbers without column names
+        base = source._raw_predict_init(np.zeros((1, source.n_features_in_)))[0]
     trees = [
         _columns(tree.tree_, parts.spread(source.learning_rate * tree.tree_.value[:, 0, 0], k, outputs))
         for stage in stages

@@ -52,6 +52,8 @@ def from_content(content: Any, options: Options, sklearn: bool | None = None) ->
     features = parts.whole(content, "learner.learner_model_param.num_feature", WHAT, low=1)
     names = content["learner"].get("feature_names")
     trees = parts.dig(booster, "model.trees", list, WHAT)
+    if not trees:
+        raise TranslationError("the XGBoost model has no trees. Train it for a round at least.")
     info = parts.numbers(
         parts.dig(booster, "model.tree_info", (list, np.ndarray), WHAT),
         f"{WHAT}: tree_info",
@@ -105,11 +107,24 @@ def from_live(source: Any, options: Options) -> Imported:
                 f"the XGBClassifier treats {missing!r} as missing, which treeproof does not translate. "
                 f"Replace {missing!r} by NaN in the data and leave the parameter 'missing' at its default."
             )
+        if not source.__sklearn_is_fitted__():
+            raise parts.not_fitted(source)
         booster = source.get_booster()
     else:
         booster = source
-    found = from_content(ubj.loads(bytes(booster.save_raw(raw_format="ubj"))), options, sklearn=sklearn)
+    found = from_content(ubj.loads(_saved(booster)), options, sklearn=sklearn)
     return Imported(found.model, _reference(source, booster, found, options, sklearn), found.rounds)
+
+
+def _saved(booster: Any) -> bytes:
+    """The booster's own UBJ bytes."""
+    from xgboost.core import XGBoostError
+
+    try:
+        return bytes(booster.save_raw(raw_format="ubj"))
+    except XGBoostError as error:
+        reason = str(error).strip().splitlines()[0][:200]
+        raise TranslationError(f"XGBoost cannot save the Booster; is it trained? It says: {reason}") from None
 
 
 def _reference(source: Any, booster: Any, found: Imported, options: Options, sklearn: bool) -> Reference:
