@@ -17,6 +17,7 @@ from treeproof._errors import InvalidInputError
 from treeproof.training.tree_boosting import TreeBoostingClassifier
 from treeproof.training.tree_candidates import candidates
 from treeproof.training.tree_growth import GrowthOptions, Rows, Split, grow_tree, split_values
+from treeproof.training.tree_prune import prune
 from treeproof.training.tree_reach import Ball
 from treeproof.training.tree_rounds import Bounded
 from treeproof.training.tree_split import Rules
@@ -31,6 +32,7 @@ BALLS = [(0, 1), (0.5, 0.11), (1, 0.16), (2, 0.21), (3, 0.21), (INF, 0.12), (1, 
         TreeBoostingClassifier(),
         TreeBoostingClassifier(norm=INF, eps=0.05, loss="logistic", learning_rate=0.5, max_leaf_nodes=6),
         TreeBoostingClassifier(norm=0, eps=0, early_stopping=2),
+        TreeBoostingClassifier(eps=0.05, corrective=True, prune=True, max_readers=1, refit_epochs=5),
     ]
 )
 def test_estimator_contract(estimator, check):
@@ -354,3 +356,30 @@ def test_bad_parameters_are_refused(name, value, rule):
     """Each bad parameter ends in one clear line."""
     with pytest.raises(InvalidInputError, match=rule):
         TreeBoostingClassifier(**{name: value}).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(("norm", "eps"), [(1, 0.16), (2, 0.21), (INF, 0.12), (1, 0)])
+def test_pruning_never_raises_the_trees_robust_loss(norm, eps):
+    """A pruned tree has fewer leaves or the same, and at most the robust loss of the grown one (by brute force)."""
+    shorter = 0
+    for seed in range(6):
+        X, side, weight = tiny(seed, n=40)
+        columns = np.ascontiguousarray(X.T)
+        rows = Rows(columns, side, weight, np.zeros(40), candidates(columns, None), np.arange(3))
+        rules = Rules(0, 1.0, 0.0, 0.0)
+        tree = grow_tree(rows, Ball(norm, eps), GrowthOptions(4, None, 0.0, 2, True, rules))
+        pruned = prune(tree, rows, Ball(norm, eps), rules)
+        losses = []
+        for each in (tree, pruned):
+            model = TreeEnsemble.from_trees([each.as_dict()], n_features=3)
+            leaves = naive_leaves(model)[0]
+            worst = [
+                min(s * value for box, value in leaves if naive_cost(row, box, norm, eps) <= 1)
+                for row, s in zip(X, side, strict=True)
+            ]
+            np.testing.assert_allclose(each.worst(columns, side, Ball(norm, eps)), worst, atol=1e-12)
+            losses.append(weight @ np.exp(-np.array(worst)))
+        assert losses[1] <= losses[0] * (1 + 1e-12)
+        assert len(pruned.leaves) <= len(tree.leaves)
+        shorter += len(pruned.leaves) < len(tree.leaves)
+    assert shorter > 0 or eps == 0

@@ -128,9 +128,25 @@ def test_correction_proves_more_with_the_same_trees():
         held = Bounded.of(X[300:], np.where(y[300:], 1.0, -1.0), Ball(1, 1.0))
         held.restart(state.base, state.trees, shared=corrective)
         errors.append(held.unproved())
-        assert model.certify(X[300:], y[300:]).verified_error <= errors[-1]
     assert errors[0] > 0.9
     assert errors[1] < 0.1
+
+
+@pytest.mark.slow
+def test_certificates_agree_with_the_training_bound():
+    """A row that the shared bound proves is never found broken by the exact verifier."""
+    rng = np.random.default_rng(0)
+    y = rng.random(300) > 0.5
+    X = np.where((rng.random((300, 9)) < 0.9) == y[:, None], 1.0, 0.0) + 0.1 * rng.random((300, 9))
+    model = TreeBoostingClassifier(
+        1, 1.0, growth_eps=0.3, n_estimators=9, max_depth=1, max_readers=1, corrective=True, corrective_every=9
+    ).fit(X, y)
+    state = model._fits[0].state
+    bounded = Bounded.of(X, np.where(y, 1.0, -1.0), Ball(1, 1.0))
+    bounded.restart(state.base, state.trees, shared=True)
+    found = model.certify(X, y)
+    assert np.all(found.lower >= bounded.margins - 1e-9)
+    assert found.verified_error <= bounded.unproved()
 
 
 def test_correction_with_early_stopping_keeps_the_best_rounds_values():

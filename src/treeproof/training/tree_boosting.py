@@ -57,10 +57,13 @@ class TreeBoostingClassifier(ProvableClassifier):
     growth_eps : float or None, default None
         Radius at which the trees' structure is grown; None is `eps`. With `corrective` and many trees a smaller
         one is better: no single tree faces the whole budget.
-    eps_schedule : int, default 1
+    eps_schedule : int or None, default None
         Levels of a tree over which the radius rises to `eps` while structure is grown (the paper's schedule).
+        None is 3, but 1 at p = inf, where no crossing eats the budget of the next.
     reuse_features : bool, default True
         Whether a path may read a feature twice (the paper's algorithm reads each once).
+    prune : bool, default False
+        Merge sibling leaves of each new tree while its robust loss, each row at its worst leaf, does not rise.
     corrective : bool, default False
         Refit all leaf values as one convex problem under the bound of ONE budget shared by the trees, far above
         the sum of the trees' own worst cases.
@@ -133,8 +136,9 @@ class TreeBoostingClassifier(ProvableClassifier):
         max_bins=64,
         cuts_per_gap=1,
         growth_eps=None,
-        eps_schedule=1,
+        eps_schedule=None,
         reuse_features=True,
+        prune=False,
         corrective=False,
         corrective_every=1,
         refit_epochs=30,
@@ -166,6 +170,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         self.growth_eps = growth_eps
         self.eps_schedule = eps_schedule
         self.reuse_features = reuse_features
+        self.prune = prune
         self.corrective = corrective
         self.corrective_every = corrective_every
         self.refit_epochs = refit_epochs
@@ -191,11 +196,12 @@ class TreeBoostingClassifier(ProvableClassifier):
             ("max_leaf_nodes", 2),
             ("max_bins", 1),
             ("max_readers", 1),
+            ("eps_schedule", 1),
             ("early_stopping", 1),
         ):
             if getattr(self, name) is not None:
                 params.whole(name, getattr(self, name), low)
-        for name in ("cuts_per_gap", "eps_schedule", "corrective_every", "refit_epochs"):
+        for name in ("cuts_per_gap", "corrective_every", "refit_epochs"):
             params.whole(name, getattr(self, name), 1)
         for name in ("learning_rate", "max_weight", "refit_rate"):
             params.finite(name, getattr(self, name), 0.0, open_low=True)
@@ -204,7 +210,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         for name in ("subsample", "max_features"):
             params.number(name, getattr(self, name), 0.0, 1.0, open_low=True)
         params.number("validation_fraction", self.validation_fraction, 0.0, 0.9, open_low=True)
-        for name in ("reuse_features", "warm_start", "corrective"):
+        for name in ("reuse_features", "prune", "warm_start", "corrective"):
             params.choice(name, getattr(self, name), (True, False))
         if self.growth_eps is not None:
             params.finite("growth_eps", self.growth_eps, 0.0)
@@ -255,7 +261,7 @@ class TreeBoostingClassifier(ProvableClassifier):
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_gain=float(self.min_gain),
-            schedule=self.eps_schedule,
+            schedule=self.eps_schedule or (1 if self.norm == np.inf else 3),
             reuse=self.reuse_features,
             rules=rules,
         )
@@ -266,6 +272,7 @@ class TreeBoostingClassifier(ProvableClassifier):
             learning_rate=float(self.learning_rate),
             subsample=float(self.subsample),
             max_features=float(self.max_features),
+            prune=self.prune,
             max_readers=self.max_readers,
             patience=self.early_stopping,
             correct_every=self.corrective_every if self.corrective else None,

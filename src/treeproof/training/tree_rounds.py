@@ -15,6 +15,7 @@ import numpy as np
 from .tree_candidates import Candidates
 from .tree_growth import GrownTree, GrowthOptions, Rows, grow_tree
 from .tree_losses import best_constant, loss_values
+from .tree_prune import prune
 from .tree_reach import Ball
 from .tree_refit import RefitOptions, bounds, refit
 from .tree_shared import join_leaves, reach_of
@@ -30,6 +31,7 @@ class RoundOptions:
     learning_rate: float
     subsample: float
     max_features: float
+    prune: bool
     max_readers: int | None  # how many trees may read a feature
     patience: int | None  # rounds without a better validation error before stopping
     correct_every: int | None  # rounds between refits of all leaf values
@@ -133,7 +135,10 @@ def chosen_rows(model: Boosted, train: Bounded, candidates: Candidates, options:
 
 def one_round(model: Boosted, rows: list[Bounded], candidates: Candidates, options: RoundOptions, rng) -> None:
     """Grow one more tree on the first of `rows`, scaled; all bounds are brought up to date."""
-    tree = grow_tree(chosen_rows(model, rows[0], candidates, options, rng), options.growth_ball, options.growth)
+    given = chosen_rows(model, rows[0], candidates, options, rng)
+    tree = grow_tree(given, options.growth_ball, options.growth)
+    if options.prune:
+        tree = prune(tree, given, options.growth_ball, options.growth.rules)
     tree.value = tree.value * options.learning_rate
     model.trees.append(tree)
     for each in rows:
