@@ -15,6 +15,8 @@ METHODS = {
     "tree": ("single_tree", "SingleTree"),
     "additive": ("additive", "Additive"),
     "grid": ("grid", "Grid"),
+    "search": ("search", "Search"),
+    "milp": ("milp", "Milp"),
 }
 
 

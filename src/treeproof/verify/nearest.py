@@ -60,7 +60,8 @@ def radius_batch(
     with np.errstate(divide="ignore", invalid="ignore"):
         # the p-th root's own rounding grows with the logarithm (see `root_below`)
         loose = np.where(out.upper[known] > 0, np.abs(np.log(out.upper[known])) * 2.0**-50, 0.0)
-    exact[known] = gap <= np.maximum((_rounding(problem) + loose) * out.upper[known], TINY)
+    close = max(_rounding(problem), getattr(solver, "gap", 0.0))
+    exact[known] = gap <= np.maximum((close + loose) * out.upper[known], TINY)
     return RadiusBatch(out.lower, out.upper, exact, predicted, out.witnesses(), count_cast(X, rows))
 
 

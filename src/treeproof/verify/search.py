@@ -1,0 +1,357 @@
+"""Method `search`: exact and anytime branch and bound for any tree ensemble, every p in [0, inf].
+
+`decide` asks whether any flip fits the budget; `nearest` for the cheapest flip. Costs add up over features, so
+p = 0 counts moves and 0 < p < inf adds powers; p = inf only filters cells, and the nearest flip is found by
+bisection over the distances that cells have. Stopped by a limit, every row still has sound bounds.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._errors import InvalidInputError, must_be
+from .costs import Row, cost, empty_row, ground_of, price_row
+from .problem import Changes, Found, Pair, Problem
+from .reach import moved, own_leaves, price_leaves
+from .search_bound import COST, DEPTH, GOAL, LOST, LOWEST, new_state
+from .search_greedy import flip, total_value, walk_of
+from .search_instance import build, open_domain, shrink
+from .search_tree import FINISHED, FOUND, PAUSED, lower_bound, run, start
+
+if TYPE_CHECKING:
+    from .search_instance import Instance
+
+SLICE = 300_000.0  # operations between two looks at the clock: about a millisecond
+DEPTHS = 400
+HAIR = 1e-10  # leaves and cells this much beyond a cap are kept: their costs are sums of floats
+
+
+class _Rowed(NamedTuple):
+    """One row, priced."""
+
+    x: np.ndarray
+    row: Row
+    reach: np.ndarray  # (leaves,): the cost of each leaf's box on its own
+    gain: np.ndarray  # (leaves,): what each leaf takes from the margin
+    margin: float
+    value: np.ndarray  # (nodes,): each leaf's value for the pair
+    whole: float  # their sum at the row
+
+
+class _Answer(NamedTuple):
+    """What one question came to."""
+
+    done: bool  # answered, not stopped by a limit
+    cost: float  # of the best flip found; inf without
+    cells: np.ndarray | None  # its cells, one a feature (-1: stay)
+    least: float  # a sound lower bound of the cost of any flip (inf: there is none within the goal)
+    spare: float  # first flip wanted, none there: every loss is at least this far below the target
+
+
+class Search:
+    """The `Solver` of method ``search``.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds a row.
+    max_nodes : int, optional
+        Nodes a row and question.
+    memory : float
+        Megabytes that the open nodes of one row may take; beyond it nodes are given up and bounds returned.
+    """
+
+    batch_rows = 16
+    gap = 5e-10  # radii whose bounds agree to this part are exact: below it floats do not tell flips apart
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        time_limit: float | None = None,
+        max_nodes: int | None = None,
+        memory: float = 256.0,
+    ) -> None:
+        if isinstance(memory, bool) or not isinstance(memory, (int, float)) or not memory > 0:
+            raise InvalidInputError(must_be("memory", "a positive number of megabytes", memory))
+        if max_nodes is not None and (isinstance(max_nodes, bool) or not isinstance(max_nodes, int) or max_nodes < 1):
+            raise InvalidInputError(must_be("max_nodes", "a whole number of at least 1, or None", max_nodes))
+        self.problem, self.time_limit, self.max_nodes, self.memory = problem, time_limit, max_nodes, memory
+        self._walk = walk_of(problem)
+        self._values: dict[tuple[int, int], np.ndarray] = {}
+        self._tree = np.repeat(np.arange(problem.model.n_trees), np.diff(problem.boxes.tree_offsets))
+
+    @staticmethod
+    def refuses(problem: Problem) -> str | None:
+        """Why this method cannot serve a problem, if so: it serves all."""
+        return None
+
+    # ------------------------------------------------------------------ the two questions
+
+    def decide(self, pair: Pair, X: np.ndarray, limit: float) -> Found:
+        """See `Solver.decide`."""
+        threat = self.problem.threat
+        p = threat.norm
+        spends = 0 < p < np.inf and 0 < threat.eps < np.inf
+        ground = ground_of(self.problem, eps=threat.eps, unit=threat.eps if spends else 1.0)
+        priced = p == 0 or spends
+        budget = float(threat.count) if p == 0 else (limit if spends else np.inf)
+        lower, complete, changes = np.zeros(len(X)), np.ones(len(X), dtype=bool), Changes(len(X))
+        for i, x in enumerate(X):
+            rowed = self._price(pair, ground, x, budget)
+            if not threat.moves:
+                lower[i] = rowed.margin - pair.solver
+                continue
+            end = self._deadline()
+            may, sure = pair.target(rowed.margin)
+            answer = self._ask(rowed, ground, may, budget, priced, True, end)
+            if answer.done and answer.cells is None:
+                lower[i] = min(_above_doubt(rowed, pair, may, answer.spare), rowed.margin - pair.solver)
+                continue
+            lower[i] = self._all_trees(rowed, pair)
+            complete[i] = answer.done
+            if answer.cells is not None and self._loss(rowed, answer.cells) < sure:
+                more = self._ask(rowed, ground, sure, budget, priced, True, end)
+                complete[i] &= more.done
+                answer = more if more.cells is not None else answer
+            if answer.cells is not None:
+                changes.put(i, *moved(self.problem, rowed.row, rowed.x, answer.cells))
+        return changes.found(lower, complete)
+
+    def nearest(self, pair: Pair, X: np.ndarray, cap: np.ndarray) -> Found:
+        """See `Solver.nearest`."""
+        p, rounding = self.problem.threat.norm, self.problem.threat.rounding
+        lower, complete, changes = np.zeros(len(X)), np.ones(len(X), dtype=bool), Changes(len(X))
+        for i, x in enumerate(X):
+            end = self._deadline()
+            unit = float(cap[i]) if 1e-60 <= cap[i] <= 1e60 and 0 < p < np.inf else 1.0
+            ground = ground_of(self.problem, unit=unit)
+            top = np.inf
+            if cap[i] < np.inf:
+                top = (
+                    np.floor(cap[i])
+                    if p == 0
+                    else float(cost(max(cap[i] / unit, 1e-300), 1.0, p)) * (1 + 1e-12 + rounding)
+                )
+            rowed = self._price(pair, ground, x, top)
+            may, sure = pair.target(rowed.margin)
+            find = self._nearest_inf if p == np.inf else self._nearest_sum
+            answer = find(rowed, ground, may, top, end)
+            lower[i], complete[i] = _size(answer.least, p, unit, rounding), answer.done
+            if answer.cells is not None and self._loss(rowed, answer.cells) < sure:
+                answer = find(rowed, ground, sure, top, end)
+                complete[i] &= answer.done
+            if answer.cells is not None:
+                changes.put(i, *moved(self.problem, rowed.row, rowed.x, answer.cells))
+        return changes.found(lower, complete)
+
+    # ------------------------------------------------------------------ parts
+
+    def _deadline(self) -> float:
+        return np.inf if self.time_limit is None else perf_counter() + self.time_limit
+
+    def _price(self, pair: Pair, ground, x: np.ndarray, cap: float) -> _Rowed:
+        """Price a row's cells and leaves."""
+        boxes = self.problem.boxes
+        if (pair.y, pair.c) not in self._values:
+            self._values[pair.y, pair.c] = self.problem.leaf_values(pair)
+        nodes = self._values[pair.y, pair.c]
+        value = nodes[boxes.node]
+        row = empty_row(ground)
+        price_row(ground, x, row)
+        reach = np.empty(len(value))
+        price_leaves(boxes, ground.offsets, row, ground.p, cap * (1 + HAIR), reach)
+        own = np.empty(self.problem.model.n_trees, dtype=np.int64)
+        own_leaves(boxes, row, own)
+        at = value[own]
+        whole = float(at.sum())
+        return _Rowed(x, row, reach, at[self._tree] - value, pair.base + whole, nodes, whole)
+
+    def _ask(self, rowed: _Rowed, ground, target, goal, priced: bool, first: bool, end: float) -> _Answer:
+        """The least cost <= goal of a loss >= target (the first one found, if `first`)."""
+        opened = self._open(rowed, ground, target, goal, priced, first)
+        if isinstance(opened, _Answer):
+            return opened
+        domain, instance, state = opened
+        status = self._run(instance, state, end)
+        number = state.number
+        cells = _cells(rowed, ground.offsets, domain, instance, state) if number[COST] < np.inf else None
+        done = status in (FINISHED, FOUND) and number[LOST] == 0.0
+        least = lower_bound(state) if cells is not None or not done else np.inf
+        return _Answer(done, float(number[COST]), cells, float(least), float(min(number[LOWEST], domain.total[2])))
+
+    def _open(self, rowed: _Rowed, ground, target, goal, priced: bool, first: bool):
+        """The shrunken instance and its state; or the answer, where that is clear at once."""
+        if target <= 0:
+            return _Answer(True, 0.0, np.full(len(rowed.x), -1), 0.0, 0.0)
+        boxes, cap = self.problem.boxes, goal * (1 + HAIR)
+        domain = open_domain(ground.offsets, rowed.row, np.where(rowed.reach <= cap, rowed.reach, np.inf), cap)
+        if not shrink(boxes, ground.offsets, rowed.row, rowed.gain, domain, target, cap if priced else np.inf):
+            spare = target - self._best_losses(rowed)
+            return _Answer(True, np.inf, None, np.inf, max(spare, 0.0))
+        instance = build(boxes, ground.offsets, rowed.row, rowed.gain, domain, priced)
+        state = self._state(instance)
+        question = (target, domain.total[0], goal if priced else 0.0, domain.total[1])
+        start(instance, state, (*question, float(priced), float(first), _closer(ground.p)))
+        return domain, instance, state
+
+    def _state(self, instance: Instance):
+        depth_bytes = len(instance.price) + 4 * len(instance.tree_start) + 40
+        depths = int(np.clip(self.memory * 1e6 / depth_bytes, 2, DEPTHS))
+        return new_state(instance, depths)
+
+    def _run(self, instance: Instance, state, end: float) -> int:
+        while True:
+            status = run(instance, state, SLICE)
+            if status in (FINISHED, FOUND) or perf_counter() >= end:
+                return status
+
+    def _nearest_sum(self, rowed: _Rowed, ground, target: float, top: float, end: float) -> _Answer:
+        """p < inf: any flip first, then the cheapest below it."""
+        best = self._greedy(rowed, ground, target, rowed.row.own)
+        if best is None and top == np.inf:
+            best = self._ask(rowed, ground, target, top, False, True, end)
+            if best.cells is None:
+                return best._replace(least=np.inf if best.done else 0.0)
+            best = best._replace(cost=self._cost(rowed, ground, best.cells))
+        if best is None or best.cost > top:
+            best = _Answer(True, top, None, 0.0, 0.0)
+        if best.cost == 0.0:
+            return best
+        while True:
+            found = self._below(rowed, ground, target, best, end)
+            if found.done or found.cost >= 0.9 * best.cost or perf_counter() >= end:
+                return found
+            best = found
+
+    def _below(self, rowed: _Rowed, ground, target: float, best: _Answer, end: float) -> _Answer:
+        """The cheapest flip, given one; not done as soon as a much cheaper one makes a smaller instance worthwhile."""
+        answer = self._open(rowed, ground, target, best.cost, True, False)
+        if isinstance(answer, _Answer):
+            return best._replace(done=True, least=best.cost * _closer(ground.p) if best.cells is not None else np.inf)
+        domain, instance, state = answer
+        number, goal = state.number, best.cost
+        status, cells = PAUSED, best.cells
+        while status == PAUSED and perf_counter() < end:
+            status = run(instance, state, SLICE)
+            if number[COST] < goal:
+                goal, cells = float(number[COST]), _cells(rowed, ground.offsets, domain, instance, state)
+            if number[DEPTH] == 0.0 and status == PAUSED:
+                trial = self._greedy(rowed, ground, target, _choice(rowed, ground.offsets, domain, instance, state))
+                if trial is not None and trial.cost < goal:
+                    goal, cells = trial.cost, trial.cells
+                    number[GOAL] = min(number[GOAL], goal - 0.5 if ground.p == 0 else goal * _closer(ground.p))
+                if goal < 0.9 * best.cost:
+                    break
+        done = status == FINISHED and number[LOST] == 0.0
+        least = float(lower_bound(state)) if cells is not None or not done else np.inf
+        return _Answer(done, goal, cells, least, 0.0)
+
+    def _greedy(self, rowed: _Rowed, ground, target: float, cells: np.ndarray) -> _Answer | None:
+        """A cheap flip, if one is found step by step from the given cells."""
+        if target <= 0:
+            return _Answer(True, 0.0, np.full(len(rowed.x), -1), 0.0, 0.0)
+        cells = cells.copy()
+        if not flip(self._walk, rowed.value, ground.offsets, rowed.row, cells, rowed.whole, target):
+            return None
+        if rowed.whole - total_value(self._walk, rowed.value, cells) < target:
+            return None
+        return _Answer(True, self._cost(rowed, ground, cells), cells, 0.0, 0.0)
+
+    def _nearest_inf(self, rowed: _Rowed, ground, target: float, top: float, end: float) -> _Answer:
+        """p = inf: bisect over the sizes of moves."""
+        sizes = np.unique(rowed.row.price[np.isfinite(rowed.row.price) & (rowed.row.price <= top)])
+        sizes = sizes if len(sizes) else np.zeros(1)
+        best = self._ask(rowed, ground, target, float(sizes[-1]), False, True, end)
+        if best.cells is None:
+            return best._replace(least=np.inf if best.done else 0.0)
+        low, high = 0, int(np.searchsorted(sizes, self._cost(rowed, ground, best.cells)))
+        done = best.done
+        while low < high and perf_counter() < end:
+            middle = (low + high) // 2
+            answer = self._ask(rowed, ground, target, float(sizes[middle]), False, True, end)
+            if answer.cells is not None:
+                here = int(np.searchsorted(sizes, self._cost(rowed, ground, answer.cells)))
+                best, high = answer, min(middle, here)
+            elif answer.done:
+                low = middle + 1
+            else:
+                done = False
+                break
+        return best._replace(done=done and low >= high, least=float(sizes[low]))
+
+    def _cost(self, rowed: _Rowed, ground, cells: np.ndarray) -> float:
+        """The cost of moving to the given cells."""
+        feature = np.flatnonzero((cells >= 0) & (cells != rowed.row.own))
+        price = rowed.row.price[ground.offsets[feature] + feature + cells[feature]]
+        return float(price.max(initial=0.0)) if ground.p == np.inf else float(price.sum())
+
+    def _loss(self, rowed: _Rowed, cells: np.ndarray) -> float:
+        """What moving to the given cells takes from the margin."""
+        feature, value = moved(self.problem, rowed.row, rowed.x, cells)
+        z = rowed.x.copy()
+        z[feature] = value
+        ground = ground_of(self.problem)
+        row = empty_row(ground)
+        price_row(ground, z, row)
+        own = np.empty(self.problem.model.n_trees, dtype=np.int64)
+        own_leaves(self.problem.boxes, row, own)
+        return float(rowed.gain[own].sum())
+
+    def _best_losses(self, rowed: _Rowed) -> float:
+        """What all trees could lose, each on its own, within reach."""
+        within = np.where(rowed.reach < np.inf, rowed.gain, -np.inf)
+        return float(np.maximum.reduceat(within, self.problem.boxes.tree_offsets[:-1]).sum())
+
+    def _all_trees(self, rowed: _Rowed, pair: Pair) -> float:
+        return rowed.margin - self._best_losses(rowed) - pair.solver
+
+
+def _above_doubt(rowed: _Rowed, pair: Pair, may: float, spare: float) -> float:
+    """The margin that is left when every loss is below `may` by at least `spare`."""
+    # losses below `may` leave a margin beyond the doubt; without doubt sums are exact, and ties are real
+    proved = np.nextafter(pair.slack, np.inf) if pair.doubt > 0 or pair.tie_flips else 0.0
+    if spare < np.inf:
+        proved = max(proved, rowed.margin - may + spare * (1 - 1e-9) - pair.solver)
+    else:
+        proved = rowed.margin
+    return float(proved)
+
+
+def _cells(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.ndarray:
+    """The cell of each feature in the best flip: the instance's choice, or the cheapest that is left."""
+    cells = np.full(len(rowed.x), -1, dtype=np.int64)
+    own = rowed.row.own
+    forced = np.flatnonzero((own >= 0) & ~((domain.lo <= own) & (own < domain.hi)))
+    for j in forced:
+        at = offsets[j] + j
+        cells[j] = domain.lo[j] + np.argmin(rowed.row.price[at + domain.lo[j] : at + domain.hi[j]])
+    cells[instance.feature] = instance.cell[instance.group_start[:-1] + state.best]
+    return cells
+
+
+def _closer(p: float) -> float:
+    """How much cheaper, as a factor, a better flip must be: below it floats cannot tell. Zero: a whole less (p = 0)."""
+    return 0.0 if p == 0 else 1.0 - 1e-10 * min(p, 1.0)
+
+
+def _choice(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.ndarray:
+    """The cells that the bound likes best (the row's own where it has no say)."""
+    cells = _cells(rowed, offsets, domain, instance, state._replace(best=state.choice))
+    return np.where(cells < 0, rowed.row.own, cells)
+
+
+def _size(least: float, p: float, unit: float, rounding: float) -> float:
+    """A distance from a cost, rounded down."""
+    if least == np.inf or p == 0:
+        return float(np.ceil(least - 1e-6)) if least < np.inf else np.inf
+    if least <= 0:
+        return 0.0
+    power = 1.0 if p == np.inf else p
+    if np.log2(least) / power > 1000.0:
+        return 1e300  # beyond the floats
+    size = unit * least ** (1.0 / power) * (1 - rounding / min(power, 1.0) - 2.0**-48)
+    return float(np.nextafter(size, 0.0))
