@@ -233,7 +233,7 @@ def test_bad_options(ask, options):
     one_line(error)
 
 
-@pytest.mark.parametrize("model", [None, 3, "no-such-file.json", [1, 2], object()], ids=str)
+@pytest.mark.parametrize("model", [None, 3, "no-such-file.json", [1, 2], pytest.param(object(), id="object")], ids=str)
 def test_what_is_not_a_model(model):
     """Anything that is no model, and no file of one, is refused."""
     with pytest.raises(TreeproofError) as error:
