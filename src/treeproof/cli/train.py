@@ -15,9 +15,9 @@ from .reading import Rows, rows_for_training
 from .threatfile import read_threat
 
 KINDS = {
-    "additive": ("additive", "AdditiveClassifier"),
-    "stumps": ("stump_boosting", "StumpBoostingClassifier"),
-    "trees": ("tree_boosting", "TreeBoostingClassifier"),
+    "additive": "AdditiveClassifier",
+    "stumps": "StumpBoostingClassifier",
+    "trees": "TreeBoostingClassifier",
 }
 THREAT_PARTS = ("scale", "frozen", "lower", "upper", "direction")
 
@@ -100,10 +100,10 @@ def split(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
 
 def build(kind: str, threat, settings: tuple[str, ...], seed: int):
     """The estimator with its parameters."""
-    from importlib import import_module
+    import treeproof
 
-    module, name = KINDS[kind]
-    estimator = getattr(import_module(f"..training.{module}", __package__), name)(norm=threat.norm, eps=threat.eps)
+    name = KINDS[kind]
+    estimator = getattr(treeproof, name)(norm=threat.norm, eps=threat.eps)
     known = estimator.get_params()
     chosen: dict[str, Any] = {"random_state": seed} if "random_state" in known else {}
     for part in THREAT_PARTS:
