@@ -8,7 +8,7 @@ import pytest
 from treeproof import certify
 from treeproof.training.losses import Exponential, Logistic
 from treeproof.training.stump_bins import columns_of
-from treeproof.training.stump_classifier import StumpBoostingClassifier
+from treeproof.training.stump_boosting import StumpBoostingClassifier
 from treeproof.training.stump_costs import costs_of
 from treeproof.training.stump_search import RoundSearch, Rows
 from treeproof.training.stump_tables import room_for, stairs_of, worst_margins

@@ -21,7 +21,7 @@ _PUBLIC = {
     "certify": ".verify",
     "radius": ".verify",
     "warmup": ".verify",
-    "StumpBoostingClassifier": ".training.stump_classifier",
+    "StumpBoostingClassifier": ".training.stump_boosting",
     "TreeBoostingClassifier": ".training.tree_boosting",
     "make_verified_scorer": ".training.scorers",
     "AdditiveClassifier": ".training.additive",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .training.additive import AdditiveClassifier
     from .training.additive_cv import AdditiveClassifierCV
     from .training.scorers import make_verified_scorer
-    from .training.stump_classifier import StumpBoostingClassifier
+    from .training.stump_boosting import StumpBoostingClassifier
     from .training.tree_boosting import TreeBoostingClassifier
     from .verify import certify, radius, warmup
 

@@ -46,6 +46,20 @@ class Logistic:
         return chance * (1.0 - chance)
 
 
+class Sigmoid:
+    """A smooth step of width `width`: nearly the count of rows with a negative margin, and not convex."""
+
+    def __init__(self, width: float):
+        self.width = width
+
+    def value(self, margin):
+        return expit(-margin / self.width)
+
+    def slope(self, margin):
+        chance = self.value(margin)
+        return -chance * (1.0 - chance) / self.width
+
+
 NAMED = {"exponential": Exponential, "logistic": Logistic}
 
 

@@ -1,253 +1,306 @@
-"""Robust boosting of decision stumps for one problem with two classes: the loop over rounds (paper section 4.1).
+"""`StumpBoostingClassifier`: boosted decision stumps trained against any l_p ball (paper section 4.1).
 
-Each round raises eps by the schedule, finds the stump of least robust loss (`stump_search`), shrinks it by
-the learning rate, or, when corrective, refits all leaf values together (`stump_refit`).
-Cost: about one pass over rows x features a round, plus the tables of the rows.
+The training loss is a sound upper bound of the robust loss (bound="grid") or the robust loss itself
+(bound="exact"); what the fitted model is worth is said by `treeproof.certify`, which is independent of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
 
-from ..model import TreeEnsemble
-from .base import BinaryFit, BinaryTask
-from .progress import Progress
-from .stump_bins import columns_of, rows_of
-from .stump_costs import Costs, costs_of
-from .stump_refit import Refit
-from .stump_search import Choice, RoundSearch, Rows
-from .stump_tables import Stairs, room_for, stairs_of, worst_margins
-from .stump_weights import best_leaves
+from .._errors import InvalidInputError, must_be
+from . import params
+from .base import BinaryFit, BinaryTask, ProvableClassifier, join_outputs
+from .losses import loss_of
+from .schedule import schedule_of
+from .stump_bins import KINDS
+from .stump_rounds import Boosting, Settings
 
-REFIT_STEPS, LAST_REFIT_STEPS = 15, 120
+if TYPE_CHECKING:
+    from ..model import TreeEnsemble
+    from ..results import Certificates
 
-
-@dataclass(frozen=True)
-class Settings:
-    """Checked parameters of `StumpBoostingClassifier`, as the loop reads them."""
-
-    norm: float
-    eps: float
-    bound: str
-    precision: float | None
-    loss: Any
-    rounds: int
-    learning_rate: float
-    max_weight: float
-    thresholds: str
-    max_bins: int | None
-    share: Callable[[int], float]
-    corrective: bool
-    penalty: float
-    subsample: float
-    patience: int | None
-    validation_fraction: float
-    threads: int
-    verbose: int
-
-    def costs(self, share: float = 1.0, bound: str | None = None) -> Costs:
-        """Costs at a share of eps; a budget below the precision is one free level."""
-        eps = self.eps * share
-        precision = self.precision
-        if precision is not None and 0 < self.norm < np.inf:
-            precision = min(precision, eps**self.norm) or None
-        return costs_of(self.norm, eps, self.bound if bound is None else bound, precision)
+BOUNDS = ("exact", "grid")
 
 
-@dataclass
-class Stumps:
-    """The model so far: stumps, a base, and (where leaf values were refitted) the values after each round."""
+class StumpBoostingClassifier(ProvableClassifier):
+    """Boosted decision stumps whose training counts what an l_p adversary can do to every row.
 
-    feature: list[int] = field(default_factory=list)
-    threshold: list[float] = field(default_factory=list)
-    left: list[float] = field(default_factory=list)
-    right: list[float] = field(default_factory=list)
-    base: float = 0.0
-    stages: list[tuple[float, list[float], list[float]]] = field(default_factory=list)
+    Each round adds the stump of least robust loss: the sum over rows of the loss at the worst point of the
+    row's l_p ball of radius eps. More than two classes are trained one against all others.
 
-    def stairs(self) -> Stairs:
-        return stairs_of(self.feature, self.threshold, self.left, self.right, self.base)
+    Parameters
+    ----------
+    norm : float in [0, inf], default 1
+        p of the l_p norm; p = inf is Andriushchenko and Hein's exact robust boosting.
+    eps : float, default 0.3
+        Radius; 0 is plain boosting. In units of the columns (for p = 0: features that may change).
+    n_estimators : int, default 20
+    learning_rate : float, default 0.4
+        Shrinks each stump (not used when `corrective`).
+    loss : {"exponential", "logistic"} or object
+        An object needs vectorised ``value(margin)`` and ``slope(margin)``, convex and decreasing.
+    bound : {"exact", "grid"}
+        "grid" is the paper's dynamic program with costs floored to `precision`; "exact" needs no grid.
+        They are the same for p = 0 and p = inf.
+    precision : float, optional
+        The grid's step in units of distance**p; a hundredth of eps**p by default.
+    train_norm : "same", None or float
+        Train in another norm than the one certified; None trains without an adversary, for comparison.
+    train_eps : float, optional
+        Train at another radius than the one certified.
+    thresholds : {"uniform", "midpoints", "shifted"}
+        Candidates: equal steps of a feature's range, mid-points of its values, or values and values +- eps.
+    max_bins : int or None, default 40
+        Most bins a feature; None (not with "uniform") keeps all candidates.
+    max_weight : float, default 1
+        Leaf values of a new stump, before shrinking, are at most this in size.
+    eps_schedule : int, float in (0, 1) or None
+        Rounds over which the training radius grows to eps (a fraction is of `n_estimators`). A large eps
+        needs it; a small one does better without.
+    schedule_shape : {"linear", "quadratic", "root", "cosine"} or callable
+    corrective : bool, default False
+        After each stump refit all leaf values together under the robust loss, and use no threshold twice.
+    refit_penalty : float, default 1e-4
+        Ridge penalty on the steps in that refit.
+    polish : bool, default False
+        With `corrective`: end with a local search on the count of training rows not verified.
+    subsample : float in (0, 1], default 1
+        Share of the rows that each round looks at to choose its stump.
+    early_stopping : bool, default False
+        Stop when the validation rows' verified error has not improved for `n_iter_no_change` rounds, and
+        go back to the best round. Validation rows are those given to ``fit``, or a held-out share.
+    validation_fraction : float, default 0.1
+    n_iter_no_change : int, default 10
+    warm_start : bool, default False
+        Continue the last fit up to `n_estimators` stumps.
+    random_state : int, RandomState or None
+        Only used with `subsample` and held-out rows.
+    n_jobs : int or None
+        Threads, over classes or (two classes) over features.
+    verbose : int, default 0
+        Show every so many rounds' clean and verified training error on standard error.
 
-    def copy(self) -> Stumps:
-        return Stumps(
-            list(self.feature),
-            list(self.threshold),
-            list(self.left),
-            list(self.right),
-            self.base,
-            list(self.stages),
+    Attributes
+    ----------
+    ensemble_ : TreeEnsemble
+    classes_ : array (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : array (n_features_in_,), when X has string column names
+    feature_importances_ : array (n_features_in_,)
+        Sum of each feature's step sizes, as shares.
+    history_ : list of dict of lists, one dict a trained score
+        eps, loss (mean robust loss), clean_error and verified_error (training rows) after each round.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.min(0)) / (X.max(0) - X.min(0))
+    >>> model = StumpBoostingClassifier(norm=1, eps=0.05).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    # equal rows are merged, so that a weight of 2 is exactly a repeated row whatever the order
+    _merge_repeated_rows = True
+
+    def __init__(
+        self,
+        norm=1,
+        eps=0.3,
+        n_estimators=20,
+        learning_rate=0.4,
+        *,
+        loss="exponential",
+        bound="exact",
+        precision=None,
+        train_norm="same",
+        train_eps=None,
+        thresholds="uniform",
+        max_bins=40,
+        max_weight=1.0,
+        eps_schedule=None,
+        schedule_shape="linear",
+        corrective=False,
+        refit_penalty=1e-4,
+        polish=False,
+        subsample=1.0,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.norm = norm
+        self.eps = eps
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss = loss
+        self.bound = bound
+        self.precision = precision
+        self.train_norm = train_norm
+        self.train_eps = train_eps
+        self.thresholds = thresholds
+        self.max_bins = max_bins
+        self.max_weight = max_weight
+        self.eps_schedule = eps_schedule
+        self.schedule_shape = schedule_shape
+        self.corrective = corrective
+        self.refit_penalty = refit_penalty
+        self.polish = polish
+        self.subsample = subsample
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ parameters
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        settings = self._settings(1)
+        fitted = getattr(self, "_fits", None)
+        if self.warm_start and fitted and settings.rounds < len(fitted[0].state.stages):
+            raise InvalidInputError(
+                must_be("n_estimators", f"at least the {len(fitted[0].state.stages)} fitted before", settings.rounds)
+            )
+
+    def _settings(self, threads: int) -> Settings:
+        """Every parameter, checked."""
+        rounds = params.whole("n_estimators", self.n_estimators, 1)
+        norm, eps = self._training_ball()
+        if self.max_bins is None and self.thresholds == "uniform":
+            raise InvalidInputError(must_be("max_bins", "a whole number with thresholds='uniform'", None))
+        fraction = params.number("validation_fraction", self.validation_fraction, 0.0, 1.0, open_low=True)
+        patience = params.whole("n_iter_no_change", self.n_iter_no_change, 1)
+        return Settings(
+            norm=norm,
+            eps=eps,
+            bound=params.choice("bound", self.bound, BOUNDS),
+            precision=self._grid_step(norm, eps),
+            loss=loss_of(self.loss),
+            rounds=rounds,
+            learning_rate=params.finite("learning_rate", self.learning_rate, 0.0, open_low=True),
+            max_weight=params.finite("max_weight", self.max_weight, 0.0, open_low=True),
+            thresholds=params.choice("thresholds", self.thresholds, KINDS),
+            max_bins=None if self.max_bins is None else params.whole("max_bins", self.max_bins, 2),
+            share=schedule_of(self.eps_schedule, self.schedule_shape, rounds),
+            corrective=bool(self.corrective),
+            penalty=params.finite("refit_penalty", self.refit_penalty, 0.0),
+            polish=bool(self.polish),
+            subsample=params.number("subsample", self.subsample, 0.0, 1.0, open_low=True),
+            patience=patience if self.early_stopping else None,
+            validation_fraction=fraction,
+            threads=threads,
+            verbose=params.whole("verbose", int(self.verbose), 0),
         )
 
-    def add(self, feature: int, threshold: float, left: float, right: float) -> None:
-        self.feature.append(feature)
-        self.threshold.append(threshold)
-        self.left.append(left)
-        self.right.append(right)
+    def _training_ball(self) -> tuple[float, float]:
+        """Norm and radius of the training adversary."""
+        eps = self.eps if self.train_eps is None else self.train_eps
+        eps = params.finite("eps" if self.train_eps is None else "train_eps", eps, 0.0)
+        if self.train_norm is None:
+            return params.norm_of(self.norm), 0.0
+        if isinstance(self.train_norm, str):
+            params.choice("train_norm", self.train_norm, ("same",))
+            return params.norm_of(self.norm), eps
+        return params.number("train_norm", self.train_norm, 0.0), eps
 
-    def take(self, stairs: Stairs) -> None:
-        """Adopt the values of staircases over the same thresholds; each step is shared by both leaves."""
-        steps = {}
-        for u, feature in enumerate(stairs.feature):
-            first, last = stairs.start[u], stairs.start[u + 1]
-            cells = stairs.cell[first + u : last + u + 1]
-            for edge, step in zip(stairs.edge[first:last], np.diff(cells), strict=True):
-                steps[int(feature), float(edge)] = float(step)
-        self.base = float(stairs.base + stairs.cell[stairs.start[:-1] + np.arange(len(stairs.feature))].sum())
-        for t, key in enumerate(zip(self.feature, self.threshold, strict=True)):
-            step = steps.pop(key, 0.0)  # a repeated threshold carries its step once
-            self.left[t], self.right[t] = -0.5 * step, 0.5 * step
-            self.base += 0.5 * step
+    def _grid_step(self, norm: float, eps: float) -> float | None:
+        """The precision of bound="grid", at most the budget."""
+        if self.bound != "grid":
+            return None
+        budget = eps**norm if 0 < norm < np.inf else np.inf
+        if self.precision is None:
+            return budget / 100 if 0 < budget < np.inf else None
+        step = params.finite("precision", self.precision, 0.0, open_low=True)
+        if budget > 0 and step > budget:
+            raise InvalidInputError(must_be("precision", f"at most eps**p = {budget:g}", step))
+        return step
 
-    def at_stage(self, count: int) -> Stumps:
-        """The model after `count` rounds."""
-        base, left, right = self.stages[count - 1] if count else (0.0, [], [])
-        used = len(left)
-        return Stumps(self.feature[:used], self.threshold[:used], list(left), list(right), base, self.stages[:count])
+    @property
+    def _link_scale(self) -> float:  # type: ignore[override]
+        return getattr(loss_of(self.loss), "link_scale", 1.0)
 
-    def ensemble(self, n_features: int) -> TreeEnsemble:
-        return TreeEnsemble.from_stumps(
-            np.array(self.feature, dtype=np.int64),
-            np.array(self.threshold),
-            np.array(self.left),
-            np.array(self.right),
-            n_features=n_features,
-            base=self.base,
-        )
+    # ------------------------------------------------------------------ fit
 
+    def _fit_binary(self, task: BinaryTask) -> BinaryFit:
+        threads = effective_n_jobs(self.n_jobs) if len(self.classes_) == 2 else 1
+        return Boosting(self._settings(threads), task).run()
 
-class Boosting:
-    """One run of the loop on one task."""
+    @property
+    def history_(self) -> list[dict[str, list]]:
+        check_is_fitted(self, "ensemble_")
+        return [fit.history for fit in self._fits]
 
-    def __init__(self, settings: Settings, task: BinaryTask):
-        self.settings, self.rng = settings, task.rng
-        X, y, weight = task.X, task.y, task.sample_weight
-        self.validation = None if task.X_val is None else (task.X_val, task.y_val)
-        if self.validation is None and settings.patience is not None:
-            X, y, weight, self.validation = hold_out(X, y, weight, settings.validation_fraction, task.rng)
-        columns = columns_of(X, settings.thresholds, settings.max_bins, settings.eps)
-        self.rows = Rows(X, columns, y, weight)
-        self.model = Stumps() if task.previous is None else task.previous.state.copy()
-        self.history: dict[str, list] = {name: [] for name in ("eps", "loss", "clean_error", "verified_error")}
-        if self.validation is not None:
-            self.history["validation_verified_error"] = []
-        if task.previous is not None:
-            self.history = {name: list(task.previous.history.get(name, [])) for name in self.history}
-        self.progress = Progress(settings.verbose)
-        self.label = task.label
-        self.full = settings.costs()
+    @property
+    def n_estimators_(self) -> int:
+        """Rounds kept (the most over the trained scores)."""
+        check_is_fitted(self, "ensemble_")
+        return max(len(fit.state.stages) for fit in self._fits)
 
-    def run(self) -> BinaryFit:
-        """All rounds, with early stopping."""
-        settings = self.settings
-        best_error, best_round = np.inf, 0
-        for number in range(len(self.model.stages), settings.rounds):
-            if not self.round(number):
-                break
-            if self.validation is None or settings.patience is None or settings.share(number) < 1.0:
-                continue
-            error = self.history["validation_verified_error"][-1]
-            if error < best_error:
-                best_error, best_round = error, number + 1
-            elif number + 1 - best_round >= settings.patience:
-                break
-        if best_round and settings.patience is not None:
-            self.model = self.model.at_stage(best_round)
-            self.history = {name: values[:best_round] for name, values in self.history.items()}
-        return BinaryFit(self.model.ensemble(self.rows.X.shape[1]), self.history, self.model)
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        check_is_fitted(self, "ensemble_")
+        total = np.zeros(self.n_features_in_)
+        for fit in self._fits:
+            steps = np.abs(np.array(fit.state.right) - np.array(fit.state.left))
+            np.add.at(total, np.array(fit.state.feature, dtype=np.int64), steps)
+        return total / total.sum() if total.sum() > 0 else total
 
-    def round(self, number: int) -> bool:
-        """Add one stump; False when there is nothing to add."""
-        settings, model = self.settings, self.model
-        costs = settings.costs(settings.share(number))
-        choice = self.choose(costs)
-        if choice is None:
-            self.constant()
-            return False
-        rate = 1.0 if settings.corrective else settings.learning_rate
-        model.add(choice.feature, choice.threshold, rate * choice.left, rate * choice.right)
-        if settings.corrective:
-            last = number + 1 == settings.rounds
-            self.refit(costs, LAST_REFIT_STEPS if last else REFIT_STEPS)
-        model.stages.append((model.base, list(model.left), list(model.right)))
-        self.report(number, costs)
-        return True
+    # ------------------------------------------------------------------ stages and words
 
-    def choose(self, costs: Costs) -> Choice | None:
-        """The best stump on this round's rows."""
-        settings, rows = self.settings, self.rows
-        if settings.subsample < 1.0:
-            count = max(2, int(np.ceil(settings.subsample * len(rows.y))))
-            chosen = np.sort(self.rng.choice(len(rows.y), size=count, replace=False))
-            rows = Rows(rows.X[chosen], rows_of(rows.columns, chosen), rows.y[chosen], rows.weight[chosen])
-        search = RoundSearch(rows, self.model.stairs(), costs, settings.loss, settings.max_weight, settings.threads)
-        return search.best(self.taken() if settings.corrective else ())
+    def staged_ensembles(self) -> Iterator[TreeEnsemble]:
+        """The model after each round, as `TreeEnsemble`s."""
+        for count in range(1, self.n_estimators_ + 1):
+            parts = [
+                fit.state.at_stage(min(count, len(fit.state.stages))).ensemble(self.n_features_in_)
+                for fit in self._fits
+            ]
+            yield join_outputs(parts, self.classes_, self.ensemble_.feature_names, dict(self.ensemble_.source))
 
-    def taken(self) -> list[int]:
-        """Numbers of the candidates that the model has already: refitting them again would add nothing."""
-        columns, numbers = self.rows.columns, []
-        for feature, threshold in zip(self.model.feature, self.model.threshold, strict=True):
-            first, last = columns.start[feature], columns.start[feature + 1]
-            numbers += (first + np.flatnonzero(columns.edge[first:last] == threshold)).tolist()
-        return numbers
+    def staged_decision_function(self, X) -> Iterator[np.ndarray]:
+        """Scores after each round."""
+        X = self._rows(X)
+        for ensemble in self.staged_ensembles():
+            yield ensemble.decision_function(X)
 
-    def refit(self, costs: Costs, steps: int) -> None:
-        settings, rows = self.settings, self.rows
-        joint = Refit(rows.X, rows.y, rows.weight, self.model.stairs(), costs, settings.loss, settings.penalty)
-        self.model.take(joint.run(steps))
+    def staged_predict(self, X) -> Iterator[np.ndarray]:
+        """Predictions after each round."""
+        X = self._rows(X)
+        for ensemble in self.staged_ensembles():
+            yield ensemble.predict(X)
 
-    def constant(self) -> None:
-        """Without any candidate the best model is a constant."""
-        if self.model.feature:
-            return
-        rows, settings = self.rows, self.settings
-        margins = rows.y * self.model.base
-        away = np.full(len(margins), np.inf)
-        leaves = best_leaves(margins, away, rows.y, rows.weight, settings.loss, settings.max_weight)
-        self.model.base += leaves.left
+    def staged_certify(self, X, y=None, threat=None, *, norm=None, eps=None, **options) -> Iterator[Certificates]:
+        """Certificates after each round (as `certify`)."""
+        from ..verify import certify
 
-    def margins(self, X, y, costs: Costs) -> np.ndarray:
-        """Worst margins of the present model."""
-        out = np.empty(len(y))
-        stairs = self.model.stairs()
-        worst_margins(X, y, stairs, costs, room_for(stairs), out)
-        return out
+        X = self._rows(X)
+        threat = self._default_threat(norm, eps) if threat is None else threat
+        for ensemble in self.staged_ensembles():
+            yield certify(ensemble, X, y, threat, **options)
 
-    def report(self, number: int, costs: Costs) -> None:
-        """One entry of the history, and one line of progress."""
-        settings, rows = self.settings, self.rows
-        weight = rows.weight / rows.weight.sum()
-        now = self.margins(rows.X, rows.y, costs)
-        full = now if costs == self.full else self.margins(rows.X, rows.y, self.full)
-        clean = self.margins(rows.X, rows.y, costs_of(settings.norm, 0.0, "exact", None))
-        entry = {
-            "eps": settings.eps * settings.share(number),
-            "loss": float(weight @ settings.loss.value(now)),
-            "clean_error": float(weight @ (clean <= 0)),
-            "verified_error": float(weight @ (full <= 0)),
-        }
-        text = (
-            f"{self.label}: stump {number + 1}/{settings.rounds} on feature {self.model.feature[-1]}, "
-            f"eps {entry['eps']:.4g}, loss {entry['loss']:.4f}, training error clean {entry['clean_error']:.2%}, "
-            f"verified {entry['verified_error']:.2%}"
-        )
-        if self.validation is not None:
-            X_val, y_val = self.validation
-            wrong = self.margins(X_val, y_val, settings.costs(bound="exact")) <= 0
-            entry["validation_verified_error"] = float(np.mean(wrong))
-            text += f", validation verified {entry['validation_verified_error']:.2%}"
-        for name, value in entry.items():
-            self.history[name].append(value)
-        self.progress.line(text)
-
-
-def hold_out(X, y, weight, fraction: float, rng: np.random.Generator):
-    """Set a fraction of each class aside: (X, y, weight, (X_val, y_val)); a class keeps at least one row."""
-    aside = np.zeros(len(y), dtype=bool)
-    for sign in (-1.0, 1.0):
-        mine = rng.permutation(np.flatnonzero(y == sign))
-        aside[mine[: min(len(mine) - 1, int(np.ceil(fraction * len(mine))))]] = True
-    return X[~aside], y[~aside], weight[~aside], (X[aside], y[aside])
+    def rules(self) -> str:
+        """The stumps as text, one a line, the constant first."""
+        check_is_fitted(self, "ensemble_")
+        names = getattr(self, "feature_names_in_", None)
+        lines = []
+        for number, fit in enumerate(self._fits):
+            positive = self.classes_[1] if len(self._fits) == 1 else self.classes_[number]
+            lines.append(f"score for {positive!s}: {fit.state.base:+.4g}")
+            stumps = zip(fit.state.feature, fit.state.threshold, fit.state.left, fit.state.right, strict=True)
+            for feature, threshold, left, right in stumps:
+                name = f"x[{feature}]" if names is None else str(names[feature])
+                lines.append(f"  {left:+.4g} if {name} < {threshold:.6g} else {right:+.4g}")
+        return "\n".join(lines)

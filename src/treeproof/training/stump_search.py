@@ -32,7 +32,7 @@ from .stump_tables import Room, Stairs, full_tables, room_for
 from .stump_weights import best_leaves
 
 THIN_STEP, THIN_MOST = 0.01, 24
-SHORTLIST = 24
+SHORTLIST = 12
 MOST_SOLVED = 600
 SOLVE_ALL = 20_000  # rows x candidates up to which another loss than the exponential is solved everywhere
 BLOCK = 1024
