@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, linprog, minimize
 
-from treeproof import Threat
+from treeproof import Threat, certify, datasets
 from treeproof.training import additive_gap
+from treeproof.training.additive import AdditiveClassifier
 from treeproof.training.additive_optimiser import Settings, solve
 from treeproof.training.additive_problem import build
 
@@ -253,3 +254,55 @@ def test_proximal_points_are_exact():
                 assert np.all(sign * pull <= weight + 1e-9)
             moved = np.abs(steps) > 1e-9
             assert pull[moved] == pytest.approx(weight * np.sign(steps[moved]), abs=1e-9)
+
+
+class Watched(AdditiveClassifier):
+    """Keeps its training problem, to evaluate the bound on other rows."""
+
+    def _problem(self, X, weight):
+        self.problem = super()._problem(X, weight)
+        return self.problem
+
+
+def check_against_exact(name, norm, eps, rows, **settings):
+    """The training bound of test rows is at most the exact verifier's margin, and proves nearly as many rows."""
+    data = datasets.load(name)
+    model = Watched(norm, eps, random_state=0, **settings).fit(data.X_train, data.y_train)
+    X, y = data.X_test[:rows], data.y_test[:rows]
+    problem, values = model.problem, model._fits[0].state.values
+    bound = problem.bounds(problem.rows(X, np.where(y == 1, 1.0, -1.0), np.ones(len(y))), values)
+    exact = certify(model.ensemble_, X, y, norm=norm, eps=eps, method="additive")
+    assert np.all(bound <= exact.upper + 1e-9)
+    proved = np.mean(bound > 1e-9)
+    assert proved <= 1.0 - exact.verified_error + 1e-12
+    assert proved >= 1.0 - exact.verified_error - 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "norm", "eps"),
+    [
+        ("breast-cancer", 1, 1.0),
+        ("breast-cancer", 2, 0.7),
+        ("breast-cancer", np.inf, 0.3),
+        ("breast-cancer", 0, 1),
+        ("breast-cancer", 0.5, 0.5),
+        ("diabetes", 1, 0.05),
+        ("diabetes", 2, 0.05),
+        ("diabetes", np.inf, 0.05),
+        ("spambase", 1, 0.02),
+    ],
+)
+def test_bound_never_exceeds_the_exact_margin_on_the_tables(name, norm, eps):
+    """All test rows of the embedded data sets, against the exact verifier."""
+    check_against_exact(name, norm, eps, None, epochs=10, max_epochs=10, max_bins=32)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("norm", "eps"), [(1, 1.0), (2, 0.8), (np.inf, 0.3)])
+def test_bound_never_exceeds_the_exact_margin_on_images(norm, eps):
+    """MNIST 2 against 6 where it can be had, against the exact verifier."""
+    try:
+        datasets.load("mnist-2-6", download=False)
+    except datasets.DataUnavailableError:
+        pytest.skip("needs a folder of prepared files in TREEPROOF_DATA")
+    check_against_exact("mnist-2-6", norm, eps, 500, epochs=3, max_epochs=3)
