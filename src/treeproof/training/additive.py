@@ -39,8 +39,8 @@ class AdditiveClassifier(ProvableClassifier):
     max_bins : int or "auto", default="auto"
         At most this many cells a feature. More bins give better certificates for finite p, at a
         proportional cost: "auto" divides 20,000 cells among the features, 16 to 128 each. For p = inf,
-        where a move costs nothing, it divides 2,000, but at least as many as make cells as wide as eps
-        (2 to 16). With `max_stumps` it divides 20 a stump, 2 to 128 each.
+        where a move costs nothing, it divides 2,000, but at least as many as make cells of 0.6 eps (2 to
+        16). With `max_stumps` it divides 20 a stump, 2 to 128 each.
     binning : {"uniform", "quantile", "mixed"}, default="uniform"
         Where thresholds go; they always lie inside gaps between data values.
     thresholds : list of arrays, optional
@@ -343,9 +343,9 @@ class AdditiveClassifier(ProvableClassifier):
         spans = np.ptp(X, axis=0) / threat.scale
         spans = spans[spans > 0]
         cells, least = 20_000, 16
-        if self.norm == np.inf:  # cells as wide as the threat, where there cannot be very many
-            width = float(np.median(spans)) / threat.eps if len(spans) and threat.eps > 0 else 16
-            cells, least = 2_000, int(np.clip(width, 2, 16))
+        if self.norm == np.inf:  # cells of about 0.6 eps, where there cannot be very many
+            count = 1.6 * float(np.median(spans)) / threat.eps if len(spans) and threat.eps > 0 else 16
+            cells, least = 2_000, int(np.clip(count, 2, 16))
         if self.max_stumps is not None:  # few thresholds are better chosen among few, far apart
             cells, least = min(cells, 20 * self.max_stumps), 2
         return int(np.clip(cells // max(1, len(spans)), least, 128))
