@@ -132,3 +132,18 @@ def test_little_memory_returns_bounds():
     assert np.all(little.upper >= full.lower * (1 - 1e-9))
     with pytest.raises(treeproof.InvalidInputError, match="memory must be"):
         treeproof.radius(model, X, norm=1, method="search", memory=0)
+
+
+def test_attack_bounds_the_radius_from_above():
+    """`attack` finds moves that flip, never nearer than the exact radius, and claims nothing else."""
+    rng = np.random.default_rng(7)
+    model = random_forest(rng, 8, 4, 6, outputs=3)
+    X = rng.random((6, 6))
+    for p in (0, 1, 2, np.inf):
+        exact = treeproof.radius(model, X, norm=p, method="search")
+        fast = treeproof.attack(model, X, norm=p)
+        assert np.all(fast.upper >= exact.lower * (1 - 1e-9))
+        assert np.isfinite(fast.upper).mean() > 0.8
+        found = np.isfinite(fast.upper) & (fast.upper > 0)
+        assert np.all(model.predict(fast.witness[found]) != model.predict(X[found]))
+        assert not np.any(fast.exact[fast.upper > 0])

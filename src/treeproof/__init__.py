@@ -20,6 +20,7 @@ _PUBLIC = {
     "load": ".importers",
     "certify": ".verify",
     "radius": ".verify",
+    "attack": ".verify",
     "warmup": ".verify",
     "StumpBoostingClassifier": ".training.stump_boosting",
     "TreeBoostingClassifier": ".training.tree_boosting",
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from .training.scorers import make_verified_scorer
     from .training.stump_boosting import StumpBoostingClassifier
     from .training.tree_boosting import TreeBoostingClassifier
-    from .verify import certify, radius, warmup
+    from .verify import attack, certify, radius, warmup
 
 
 def __getattr__(name: str):

@@ -17,6 +17,8 @@ METHODS = {
     "grid": ("grid", "Grid"),
     "search": ("search", "Search"),
     "milp": ("milp", "Milp"),
+    "multilevel": ("multilevel", "Multilevel"),
+    "attack": ("attack", "Attack"),
 }
 
 

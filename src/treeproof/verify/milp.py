@@ -7,7 +7,7 @@ is moved by the tolerance against the claim, and a candidate is replayed. Second
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import LinearConstraint, milp
@@ -16,6 +16,9 @@ from scipy.sparse import coo_array
 from .costs import cost, empty_row, ground_of, price_row
 from .problem import Changes, Found, Pair, Problem
 from .reach import moved, own_leaves, price_leaves
+
+if TYPE_CHECKING:
+    from ..threat import ResolvedThreat
 
 TOLERANCE = 1e-6  # HiGHS: feasibility and integrality
 ROOM = 10.0  # tolerances add up over a tree's variables
@@ -80,7 +83,7 @@ class Milp:
                 top = float(np.floor(cap[i])) if p == 0 else _cost_of(cap[i] / unit, p) * (1 + threat.rounding)
             task = _Task(self.problem, pair, ground, x, top)
             least, complete[i], witness = task.least_cost(top, self.time_limit)
-            lower[i] = _radius(least, p, unit, threat.rounding) if least < np.inf else np.inf
+            lower[i] = _radius(least, threat, unit) if least < np.inf else np.inf
             if witness is not None:
                 changes.put(i, *witness)
         return changes.found(lower, complete)
@@ -91,14 +94,13 @@ def _cost_of(size: float, p: float) -> float:
     return float(cost(size, 1.0, p)) if size > 0 else 0.0
 
 
-def _radius(total: float, p: float, unit: float, rounding: float) -> float:
+def _radius(total: float, threat: ResolvedThreat, unit: float) -> float:
     """The norm of a move of this cost, rounded down."""
-    if p == 0:
+    if threat.norm == 0:
         return float(np.ceil(total - 1e-3))
     if total <= 0:
         return 0.0
-    power = 1.0 if p == np.inf else p
-    size = unit * total ** (1.0 / power) * (1 - rounding / min(power, 1.0) - 2.0**-48)
+    size = unit * float(threat.root_below(total)) * (1 - 2.0**-52)
     return float(np.nextafter(size, 0.0))
 
 

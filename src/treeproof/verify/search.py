@@ -22,6 +22,7 @@ from .search_instance import build, open_domain, shrink
 from .search_tree import FINISHED, FOUND, PAUSED, lower_bound, run, start
 
 if TYPE_CHECKING:
+    from ..threat import ResolvedThreat
     from .search_instance import Instance
 
 SLICE = 300_000.0  # operations between two looks at the clock: about a millisecond
@@ -140,7 +141,7 @@ class Search:
             may, sure = pair.target(rowed.margin)
             find = self._nearest_inf if p == np.inf else self._nearest_sum
             answer = find(rowed, ground, may, top, end)
-            lower[i], complete[i] = _size(answer.least, p, unit, rounding), answer.done
+            lower[i], complete[i] = _size(answer.least, self.problem.threat, unit), answer.done
             if answer.cells is not None and self._loss(rowed, answer.cells) < sure:
                 answer = find(rowed, ground, sure, top, end)
                 complete[i] &= answer.done
@@ -344,14 +345,13 @@ def _choice(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.nda
     return np.where(cells < 0, rowed.row.own, cells)
 
 
-def _size(least: float, p: float, unit: float, rounding: float) -> float:
+def _size(least: float, threat: ResolvedThreat, unit: float) -> float:
     """A distance from a cost, rounded down."""
-    if least == np.inf or p == 0:
+    if least == np.inf or threat.norm == 0:
         return float(np.ceil(least - 1e-6)) if least < np.inf else np.inf
     if least <= 0:
         return 0.0
-    power = 1.0 if p == np.inf else p
-    if np.log2(least) / power > 1000.0:
+    size = unit * float(threat.root_below(least)) * (1 - 2.0**-52)
+    if not size < 1e300:
         return 1e300  # beyond the floats
-    size = unit * least ** (1.0 / power) * (1 - rounding / min(power, 1.0) - 2.0**-48)
     return float(np.nextafter(size, 0.0))
