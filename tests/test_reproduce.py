@@ -545,3 +545,42 @@ def test_train_rows_is_a_marked_run_of_its_own(tmp_path):
                     assert "of the test rows" not in task.reduced
     with pytest.raises(InvalidInputError, match="train_rows must be at least 100"):
         reproduce.run(train_rows=3, out=tmp_path)
+
+
+def test_methods_beside_the_milp_agree_on_the_same_rows(tmp_path, monkeypatch):
+    """One task gives the MILP's and the others' errors on the same rows, their speed-ups and agreement."""
+    from treeproof.reproduce import verification
+
+    rng = np.random.default_rng(5)
+    model = treeproof.TreeEnsemble.from_stumps(
+        np.arange(8), rng.random(8), *rng.normal(size=(2, 8)), n_features=8, base=0.1
+    )
+
+    class Trainer:
+        ensemble_ = model
+
+        def fit(self, X, y):
+            return self
+
+    monkeypatch.setattr(trainers, "make", lambda spec, n_jobs: Trainer())
+    size = dataclasses.replace(QUICK, milp_rows=12)
+    spec = workshop.ModelSpec("stumps", "diabetes", math.inf, 0.05)
+    task = verification.beside_milp(
+        "t", spec, size, norm=1, eps=0.05, methods={"grid": {"precision": 0.0002}, "additive": {}}
+    )
+    out = task.run(workshop.Workshop(tmp_path, Settings(size)))
+    assert out["additive_agreement"] == "12/12 alike"
+    assert out["milp_verified"] == out["additive_verified"] <= out["grid_verified"]
+    assert out["milp_rows"] == 12
+    assert out["grid_speedup"] == out["milp_seconds"] / out["grid_seconds"]
+
+
+@pytest.mark.slow
+def test_the_verification_tables_on_diabetes(tmp_path):
+    """Both verification tables, quick, with our own trained models: every cell done, nothing contradicts the MILP."""
+    made = reproduce.run(["stump-verification", "tree-verification"], datasets=["diabetes"], quick=True, out=tmp_path)
+    assert made.failures == []
+    assert made.open_cells == 0
+    words = [cell.ours for cell in made.cells() if cell.header.endswith("and MILP")]
+    assert len(words) >= 4
+    assert all(str(word).endswith("alike") for word in words)
