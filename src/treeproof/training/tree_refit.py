@@ -1,6 +1,7 @@
 """Refit all leaf values of an ensemble at once: a convex problem under the shared-budget bound.
 
-Minimises the mean loss of the rows' bounds (`tree_shared`) plus an L2 penalty, by Adam on minibatches with the
+Minimises the mean loss of the rows' bounds (`tree_shared`), or a mixture with their loss unmoved, plus an L2
+penalty, by Adam on minibatches with the
 bound's true supergradient, a cosine rate and the average of the last third. The budget rises over the first third
 of the epochs: zero is a kink of the full-budget problem. Cost an epoch: rows x reachable leaves x tangents.
 """
@@ -14,7 +15,7 @@ import numpy as np
 
 from .._jit import kernel
 from .tree_losses import LOSSES
-from .tree_shared import Reach, shared_bound, shared_bounds
+from .tree_shared import Reach, pick_leaves, shared_bound, shared_bounds
 from .tree_split import EXPONENTIAL
 
 
@@ -27,6 +28,7 @@ class RefitOptions:
     batch: int | None = None  # rows a step; None: a twentieth of the rows, 16 to 256
     rate: float = 0.02
     l2: float = 1e-4
+    clean: float = 0.0  # share of the unmoved rows' loss in the objective
     warm_up: float = 0.3  # share of the epochs over which the budget rises from nothing
     average: float = 0.3  # share of the epochs whose values are averaged
 
@@ -64,9 +66,9 @@ def _pull(margin, loss):
 
 @kernel
 def _epoch(reach, rows, order, memory, trees, settings):
-    """One pass over the rows in `order`; rows: (side, weight); settings: (loss, batch, l2, budget, rates, keep)."""
+    """One pass over `order`; rows: (side, weight); settings: (loss, batch, l2, clean, budget, rates, keep)."""
     side, weight = rows
-    loss, batch, l2, budget, rates, keep = settings
+    loss, batch, l2, clean, budget, rates, keep = settings
     last = len(memory.values) - 1
     dear, cheap = np.empty(trees, dtype=np.int64), np.empty(trees, dtype=np.int64)
     gradient = np.empty(last + 1)
@@ -77,12 +79,19 @@ def _epoch(reach, rows, order, memory, trees, settings):
         for i in part:
             bound, lam, theta = shared_bound(reach, memory.values, i, side[i], budget, memory.lam[i], dear, cheap)
             memory.lam[i] = lam
-            pull = weight[i] * _pull(bound + side[i] * memory.values[last], loss)
+            pull = (1.0 - clean) * weight[i] * _pull(bound + side[i] * memory.values[last], loss)
             mass += weight[i]
             gradient[last] -= side[i] * pull
             for t in range(trees):
                 gradient[dear[t]] -= theta * side[i] * pull
                 gradient[cheap[t]] -= (1.0 - theta) * side[i] * pull
+            if clean > 0.0:
+                # free leaves only: where the row is (or would be, an ulp away)
+                score, _ = pick_leaves(reach, memory.values, i, side[i], np.inf, np.inf, cheap)
+                pull = clean * weight[i] * _pull(score + side[i] * memory.values[last], loss)
+                gradient[last] -= side[i] * pull
+                for t in range(trees):
+                    gradient[cheap[t]] -= side[i] * pull
         for k in range(last + 1):
             gradient[k] = gradient[k] / mass + (l2 * memory.values[k] if k < last else 0.0)
         _adam_step(memory, gradient, rates[step])
@@ -115,7 +124,7 @@ def refit(reach: Reach, rows, start, options: RefitOptions, power: float, rng) -
         rates = options.rate * 0.5 * (1 + np.cos(np.pi * done))
         radius = min(1.0, (epoch + 1) / max(1.0, options.warm_up * options.epochs))
         keep = epoch >= (1.0 - options.average) * options.epochs
-        settings = (options.loss, batch, options.l2, radius**power, rates, keep)
+        settings = (options.loss, batch, options.l2, options.clean, radius**power, rates, keep)
         _epoch(reach, rows, rng.permutation(len(side)), memory, trees, settings)
     fitted = memory.total / memory.steps[1] if memory.steps[1] else memory.values
     return fitted[:-1], float(fitted[-1])
