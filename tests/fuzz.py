@@ -12,6 +12,7 @@ from tests.naive.problems import Problem
 
 import treeproof
 
+TIGHT = ("additive", "tree")  # with exact sums these enclose the margin to the last float; the others only decide
 NO_RADIUS = ("grid",)  # methods that only decide
 
 
@@ -27,7 +28,7 @@ def fuzz(seeds, method: str, *, complete: bool = True, kinds=generate.KINDS, eno
 
 def judge_case(case: Case, method: str, complete: bool, options: dict) -> list[str]:
     """Both questions, with float and with exact sums, for every threat of a case."""
-    judge = Judge(case.model, case.brute)
+    judge = Judge(case.model, case.brute, method in TIGHT)
     X = np.array(case.rows, dtype=np.float64)
     labels = labels_of(case)
     found = []
@@ -70,7 +71,7 @@ def labels_of(case: Case) -> np.ndarray | None:
 
 def judge_problem(problem: Problem, method: str, complete: bool = True, exact: bool = False, **options) -> list[str]:
     """Complaints about one entry of the problem table, and whether the known status and radius come out."""
-    judge = Judge(problem.model)
+    judge = Judge(problem.model, tight=method in TIGHT)
     row = np.array([problem.row])
     truth = judge.oracle.truth(problem.row, problem.threat, problem.label)
     labels = None if problem.label is None else [problem.label]

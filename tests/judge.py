@@ -68,8 +68,9 @@ def float_slack(model: PlainModel) -> Fraction:
 class Judge:
     """One case's model, its oracle, and the complaints about answers."""
 
-    def __init__(self, model: PlainModel, oracle: Brute | None = None):
+    def __init__(self, model: PlainModel, oracle: Brute | None = None, tight: bool = True):
         self.model = model
+        self.tight = tight  # with exact sums nothing is in doubt, and the bounds touch the margin
         self.oracle = oracle or Brute(model)
         self.ensemble = to_ensemble(model)
         self.slack = float_slack(model)
@@ -102,7 +103,7 @@ class Judge:
 
     def undecided(self, truth: Truth, exact: bool) -> list[str]:
         """UNKNOWN is honest only where the budget or the margin is inside float rounding."""
-        slack = Fraction(0) if exact else self.slack
+        slack = Fraction(0) if exact and self.tight else self.slack
         if slack == 0:
             robust, broken = not truth.broken(+1, exact=True), truth.broken(-1, exact=True)
         else:
@@ -119,7 +120,7 @@ class Judge:
             out.append(f"lower {lower!r} above the worst margin {float(worst)!r}")
         if math.isnan(upper) or (upper < math.inf and (upper == -math.inf or Fraction(upper) < worst)):
             out.append(f"upper {upper!r} below the worst margin {float(worst)!r}")
-        if exact and complete and not out and truth.worst(-1) == truth.worst(+1):
+        if exact and complete and self.tight and not out and truth.worst(-1) == truth.worst(+1):
             near = float(worst)
             if lower < np.nextafter(near, -np.inf) or upper > np.nextafter(near, np.inf):
                 out.append(f"exact margins [{lower!r}, {upper!r}] do not touch {near!r}")
@@ -159,7 +160,7 @@ class Judge:
         if bool(radii.exact[i]) and not (lower == upper or math.isclose(lower, upper, rel_tol=1e-9, abs_tol=1e-290)):
             out.append(f"exact, but [{lower!r}, {upper!r}]")
         if complete and not radii.exact[i]:
-            slack = Fraction(0) if exact else self.slack
+            slack = Fraction(0) if exact and self.tight else self.slack
             may, sure = truth.radius_below(slack), truth.radius_below(-slack)
             if (slack == 0 or may == sure) and (real in (0, Decimal("Infinity")) or LEAST < real < MOST):
                 out.append(f"not exact: [{lower!r}, {upper!r}] where the radius is {real:.20}")
