@@ -1,7 +1,8 @@
 """Measurements that tasks are made of: verified errors with times, radii, sizes. Plain dicts out.
 
-Times are wall clock per row of one call on one thread, after a first call that compiles; a quick call
-is repeated (at most five times, half a second) and the fastest counts, so a busy machine does less harm.
+Times are CPU seconds per row of one call on one thread, after a first call that compiles: on a busy
+machine wall clock would flatter the quick methods beside the slow ones. A quick call is repeated (at most
+five times, half a second) and the fastest counts.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ def whole(found):
 
 
 def timed(call, limit: float = 0.5, repeats: int = 5):
-    """Return what `call` returns and the seconds of its fastest repetition."""
+    """Return what `call` returns and the CPU seconds (of all threads) of its fastest repetition."""
     best, spent = float("inf"), 0.0
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         found = call()
-        seconds = time.perf_counter() - start
+        seconds = max(time.process_time() - start, 1e-9)  # the clock has steps
         best, spent = min(best, seconds), spent + seconds
         if spent > limit:
             break
