@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from treeproof import InvalidInputError
+from treeproof.training import additive_cv
 from treeproof.training.additive import AdditiveClassifier
 from treeproof.training.additive_cv import AdditiveClassifierCV
 
@@ -22,22 +23,32 @@ def test_scikit_learn_contract(estimator, check):
 def table(n=300):
     rng = np.random.default_rng(0)
     X = rng.random((n, 3))
-    return X, (X[:, 0] + 0.05 * rng.normal(size=n) > 0.5).astype(int)
+    return X, (X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=n) > 1.0).astype(int)
 
 
-def test_the_least_verified_error_wins():
-    """The chosen setting has the least mean error of those tried, and the fitted model is that setting's."""
+def test_the_clearly_better_setting_wins():
+    """The choice is no worse than the start, and the fitted model is the chosen setting's."""
     X, y = table()
     search = {"max_bins": [2, 24], "eps_factor": [1.0, 1.2]}
     model = AdditiveClassifierCV(1, 0.05, search=search, n_splits=2, random_state=0).fit(X, y)
     assert len(model.results_) == 3  # start, the other max_bins, the other eps_factor
-    assert model.best_error_ == min(one["mean"] for one in model.results_)
+    assert model.best_error_ <= model.results_[0]["mean"]
+    assert model.best_params_["max_bins"] == 24  # two cells are clearly worse
     assert all(len(one["errors"]) == 2 for one in model.results_)
     assert model.best_estimator_.get_params()["max_bins"] == model.best_params_["max_bins"]
     assert np.array_equal(model.predict(X), model.best_estimator_.predict(X))
     assert model.certify(X, y).verified_error == model.best_estimator_.certify(X, y).verified_error
     grid = AdditiveClassifierCV(1, 0.05, search=search, strategy="grid", n_splits=2, random_state=0).fit(X, y)
     assert len(grid.results_) == 4
+    assert grid.best_error_ == min(one["mean"] for one in grid.results_)
+
+
+def test_the_start_stays_without_a_clear_win():
+    """A gain within one standard error of the paired differences does not move the choice."""
+    start = {"errors": [0.10, 0.12, 0.11]}
+    assert additive_cv._clearly_better(start, {"errors": [0.12, 0.10, 0.10]}) is start
+    clear = {"errors": [0.08, 0.11, 0.09]}
+    assert additive_cv._clearly_better(start, clear) is clear
 
 
 def test_same_seed_same_choice():
