@@ -24,9 +24,7 @@ PLACES = [
     os.environ.get("TREEPROOF_SHARED"),
     *(up / "shared" for up in Path(__file__).resolve().parents[2:4]),
 ]
-SHARED_DATA = next(
-    (Path(place) / "data" for place in PLACES if place and Path(place).is_dir()), Path("nowhere")
-)
+SHARED_DATA = next((Path(place) / "data" for place in PLACES if place and Path(place).is_dir()), Path("nowhere"))
 
 needs_shared = pytest.mark.skipif(not SHARED_DATA.is_dir(), reason="needs the prepared image files")
 
@@ -348,9 +346,7 @@ def test_datasets_do_not_import_scikit_learn():
         "import sys, treeproof.datasets as d; d.load('diabetes'); "
         "print('sklearn' in sys.modules, 'numba' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "False False"
 
 
