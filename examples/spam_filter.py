@@ -37,7 +37,7 @@ def main(folder: str | Path = "spam-filter") -> dict[str, treeproof.Certificates
     threat = threat_for(data)
     X, y = data.X_test[:ROWS], data.y_test[:ROWS]
 
-    filter_ = xgboost.XGBClassifier(n_estimators=60, max_depth=1, random_state=0, n_jobs=1)
+    filter_ = xgboost.XGBClassifier(n_estimators=50, max_depth=3, random_state=0, n_jobs=1)
     filter_.fit(data.X_train, data.y_train)
     before = treeproof.certify(filter_, X, y, threat, time_limit=1)
     print("XGBoost\n" + str(before))

@@ -20,15 +20,16 @@ from treeproof.cli import run
 xgboost = pytest.importorskip("xgboost", reason="the model is XGBoost's")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Boosted stumps on Spambase in raw units; class 1 is spam."""
+@pytest.fixture(scope="module", params=[(1, 40), (3, 10)], ids=["stumps", "trees"])
+def trained(tmp_path_factory, request):
+    """Boosted stumps, and trees, on Spambase in raw units; class 1 is spam."""
+    depth, rounds = request.param
     folder = tmp_path_factory.mktemp("xgboost")
     data = datasets.load("spambase")
     train, test = (data.scaling.to_data_units(X) for X in (data.X_train[:1500], data.X_test[:150]))
     matrix = xgboost.DMatrix(train, data.y_train[:1500], feature_names=list(data.feature_names))
-    settings = {"objective": "binary:logistic", "max_depth": 1, "nthread": 1, "seed": 0}
-    booster = xgboost.train(settings, matrix, 40)
+    settings = {"objective": "binary:logistic", "max_depth": depth, "nthread": 1, "seed": 0}
+    booster = xgboost.train(settings, matrix, rounds)
     booster.save_model(folder / "model.json")
     with open(folder / "rows.csv", "w", newline="") as text:
         writer = csv.writer(text)
