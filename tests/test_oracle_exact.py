@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from tests.fuzz import fuzz, grid_precision, judge_problem
-from tests.judge import to_ensemble
+from tests.judge import ROOM, to_ensemble, to_threat
+from tests.naive import generate
 from tests.naive.problems import problems
 
 import treeproof
@@ -101,3 +106,26 @@ def test_kernels_without_the_jit():
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "judged" in done.stdout
+
+
+@pytest.mark.parametrize("slack", [0.25, 1e-3])
+def test_decision_slack_is_left_undecided(slack):
+    """Where the model's own decision may err by `slack`, nothing closer to the cut is called robust or broken."""
+    seen = set()
+    for seed in range(150):
+        case = generate.make(seed, n_rows=3)
+        ensemble = replace(to_ensemble(case.model), decision_slack=slack)
+        for threat in case.threats[:2]:
+            proof = treeproof.certify(ensemble, np.array(case.rows), threat=to_threat(threat))
+            radii = treeproof.radius(ensemble, np.array(case.rows), threat=to_threat(threat))
+            for i, row in enumerate(case.rows):
+                truth = case.brute.truth(row, threat)
+                status = treeproof.Status(proof.status[i])
+                seen.add(status)
+                if status == treeproof.Status.ROBUST:
+                    assert truth.worst() > Fraction(slack), (seed, threat, i)
+                if status == treeproof.Status.BROKEN:
+                    assert truth.worst() < -Fraction(slack), (seed, threat, i)
+                assert Decimal(float(radii.lower[i])) <= truth.radius_below(Fraction(slack)) * ROOM, (seed, threat, i)
+                assert Decimal(float(radii.upper[i])) * ROOM >= truth.radius_below(-Fraction(slack)), (seed, threat, i)
+    assert len(seen) == 3
