@@ -20,11 +20,12 @@ from ..model import TreeEnsemble
 def certified(ensemble: TreeEnsemble, X, y, *, norm: float, eps: float, method: str, **options) -> dict[str, Any]:
     """Certify rows and return errors in percent, seconds a row, and one letter a row (R, B or U)."""
 
-    def call():
-        return whole(treeproof.certify(ensemble, X, y, norm=norm, eps=eps, method=method, n_jobs=1, **options))
+    def call(rows: slice = slice(None)):
+        asked = {"norm": norm, "eps": eps, "method": method, "n_jobs": 1, **options}
+        return whole(treeproof.certify(ensemble, X[rows], y[rows], **asked))
 
     if method != "milp":  # nothing to compile there
-        treeproof.certify(ensemble, X[:2], y[:2], norm=norm, eps=eps, method=method, n_jobs=1, **options)
+        call(slice(20))
     found, seconds = timed(call)
     letters = "".join(treeproof.Status(value).name[0] for value in found.status)
     return {
@@ -41,7 +42,7 @@ def certified(ensemble: TreeEnsemble, X, y, *, norm: float, eps: float, method: 
 def l0(ensemble: TreeEnsemble, X, y) -> dict[str, Any]:
     """l0 at one changed feature, and the paper's r*: mean of (features needed to flip - 1), wrong rows 0."""
     out = certified(ensemble, X, y, norm=0, eps=1, method="additive")
-    treeproof.radius(ensemble, X[:2], y[:2], norm=0, n_jobs=1)
+    whole(treeproof.radius(ensemble, X[:20], y[:20], norm=0, n_jobs=1))
     radii, seconds = timed(lambda: whole(treeproof.radius(ensemble, X, y, norm=0, n_jobs=1)))
     lower = np.asarray(radii.lower)
     finite = np.isfinite(lower)
@@ -64,12 +65,13 @@ def whole(found):
 def timed(call, limit: float = 0.5, repeats: int = 5):
     """Return what `call` returns and the CPU seconds (of all threads) of its fastest repetition."""
     best, spent = float("inf"), 0.0
-    for _ in range(repeats):
+    for repetition in range(repeats):
         start = time.process_time()
         found = call()
         seconds = max(time.process_time() - start, 1e-9)  # the clock has steps
         best, spent = min(best, seconds), spent + seconds
-        if spent > limit:
+        # a first call of a few seconds may have met a loop that was not compiled yet: look twice
+        if spent > limit and (repetition > 0 or seconds > 10):
             break
     return found, best
 

@@ -45,8 +45,8 @@ def table(settings: Settings) -> Table:
 
 def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) -> Row:
     size, eps = settings.size, line["eps"]
-    levels = {"K": line["K"], "L": line["L"]}
-    limits = {"time_limit": size.row_seconds}
+    levels: dict[str, Any] = {"K": line["K"], "L": line["L"]}
+    limits: dict[str, Any] = {"time_limit": size.row_seconds}
     bound = verification.certify_task(NAME, spec, size, norm=1, eps=eps, method="multilevel", **levels, **limits)
     search = verification.certify_task(NAME, spec, size, norm=1, eps=eps, method="search", **limits)
     milp = verification.beside_milp(
