@@ -38,7 +38,7 @@ def render(report: Report, drawings: dict[str, str]) -> str:
 
 
 def _section(section: Section, drawings: dict[str, str]) -> str:
-    about = f"{section.about} Computed in {section.seconds:.0f} s."
+    about = f"{section.about} Computed in {section.seconds:.0f} CPU seconds."
     parts = [f"<h2>{escape(section.title)}</h2><p>{escape(about)}</p>"]
     for group in markdown.groups(section):
         labels = list(group[0].labels)

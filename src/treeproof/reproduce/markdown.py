@@ -26,7 +26,7 @@ def render(report: Report) -> str:
 
 
 def _section(section: Section) -> list[str]:
-    out = [f"## {section.title}", "", section.about, f"Computed in {section.seconds:.0f} s.", ""]
+    out = [f"## {section.title}", "", section.about, f"Computed in {section.seconds:.0f} CPU seconds.", ""]
     if not section.lines:
         return [*out, "No row of this table was asked for.", ""]
     for group in groups(section):

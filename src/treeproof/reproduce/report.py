@@ -51,7 +51,7 @@ class Line:
 class Section:
     """One table of the report, with the curves of its rows where it has any (name -> values a round).
 
-    `seconds` is what its finished tasks took (a model that several tables use counts where it was trained).
+    `seconds` is the CPU time of its finished tasks (a model that several tables use counts where it was trained).
     """
 
     name: str
@@ -126,7 +126,7 @@ def make(tables: Sequence[Table], outcome: Outcome, settings: Settings) -> Repor
         tasks = {task.name for row in table.rows for task in row.tasks} & outcome.results.keys()
         seconds = sum(outcome.results[name].get("task_seconds", 0.0) for name in tasks)
         sections.append(Section(table.name, table.title, table.about, lines, seconds, curves))
-    return Report(sections, environment(settings), settings.size.quick)
+    return Report(sections, environment(settings, outcome), settings.size.quick)
 
 
 def _cell(quantity: Quantity, outcome: Outcome) -> Cell:
@@ -181,16 +181,24 @@ def _number(value: Any, unit: str) -> str:
     return f"{value:g}" if isinstance(value, int) or float(value).is_integer() else f"{value:.2f}"
 
 
-def environment(settings: Settings) -> dict[str, str]:
-    """What a figure depends on besides the code: date, versions, machine."""
+def now() -> str:
+    """The date and time that cells and reports carry."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def environment(settings: Settings, outcome: Outcome) -> dict[str, str]:
+    """What a figure depends on besides the code: dates, versions, machine."""
     versions = {"treeproof": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "scikit-learn", "numba"):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "unknown"
+    finished = sorted(result["finished"] for result in outcome.results.values() if "finished" in result)
+    span = f"{finished[0]} to {finished[-1]}" if finished else "none yet"
     return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": now(),
+        "cells_finished": span,
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "machine": f"{platform.machine()}, {platform.system()}, {_cores()} cores",
         "command": settings.command,

@@ -116,7 +116,7 @@ def _do(task: Task, store: CellStore, shop: Workshop, outcome: Outcome, tell: Ca
         tell("kept")
         return
     tell("start")
-    start = time.perf_counter()
+    start, work = time.perf_counter(), time.process_time()
     try:
         result = task.run(shop)
     except (TreeproofError, DataUnavailableError, ImportError, MemoryError, FloatingPointError) as error:
@@ -124,7 +124,8 @@ def _do(task: Task, store: CellStore, shop: Workshop, outcome: Outcome, tell: Ca
         tell("failed", message=str(error), seconds=time.perf_counter() - start)
         return
     seconds = time.perf_counter() - start
-    store.put(task.name, task.settings, {**result, "task_seconds": seconds})
+    kept = {**result, "task_seconds": time.process_time() - work, "finished": report.now()}
+    store.put(task.name, task.settings, kept)
     # read back, so that a fresh run and a resumed one report the very same numbers
     outcome.results[task.name] = store.get(task.name, task.settings) or result
     tell("done", seconds=seconds)

@@ -1,0 +1,79 @@
+"""The report of `treeproof reproduce`: paper / ours / difference, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from tests.reproduce_fakes import done, fake_table, run_fake
+
+from treeproof.reproduce import report, runner
+from treeproof.reproduce.settings import Settings
+from treeproof.reproduce.tasks import NUMBER, PERCENT, SECONDS, TEXT, TIMES, Quantity, Row, Table, Task
+
+
+def test_every_format_tells_paper_ours_and_difference(tmp_path):
+    """Markdown, CSV, HTML and JSON agree, and reduced cells are marked in all of them."""
+    out = tmp_path / "out"
+    made = run_fake(out, tmp_path / "log")
+    value = made.cells()[2].ours
+    text = f"50.00 / {value:.2f} † / {value - 50:+.2f}"
+    markdown = (out / "reproduction.md").read_text()
+    assert text in markdown
+    assert "- † half the rows" in markdown
+    page = (out / "reproduction.html").read_text()
+    assert f"<strong>{value:.2f} †</strong>" in page
+    assert 'title="half the rows"' in page
+    lines = list(csv.DictReader(io.StringIO((out / "reproduction.csv").read_text())))
+    assert float(lines[2]["ours"]) == value
+    assert float(lines[2]["difference"]) == value - 50
+    assert lines[2]["reduced"] == "half the rows"
+    stored = json.loads((out / "reproduction.json").read_text())
+    assert stored["sections"][0]["lines"][1]["cells"][0]["ours"] == value
+    assert "numba" in stored["environment"]["versions"]
+
+
+def test_differences_by_unit():
+    """Errors are subtracted, times and speed-ups divided, words and missing figures left alone."""
+    assert report.difference(PERCENT, 10.0, 12.5) == 2.5
+    assert report.difference(SECONDS, 2.0, 1.0) == 0.5
+    assert report.difference(TIMES, 50.0, 100.0) == 2.0
+    assert report.difference(NUMBER, 3.0, 1) == -2.0
+    assert report.difference(TEXT, 1.0, "a") is None
+    assert report.difference(PERCENT, None, 1.0) is None
+    assert report.difference(PERCENT, 1.0, None) is None
+
+
+def test_curves_become_a_drawing(tmp_path):
+    """A table with curves gets an SVG file, shown in Markdown and inside the page."""
+    plain = fake_table(tmp_path / "log")
+
+    def curves(row, result):
+        found = result(row.tasks[0])
+        return {"a <b>": found["curve"]} if found else {}
+
+    made = runner.run([Table("fake", "T", "", plain.rows[:1], curves)], tmp_path / "out", Settings())
+    drawing = (tmp_path / "out" / "fake-1.svg").read_text()
+    assert drawing.startswith("<svg")
+    assert "a &lt;b&gt;" in drawing
+    assert drawing in (tmp_path / "out" / "reproduction.html").read_text()
+    assert "](fake-1.svg)" in (tmp_path / "out" / "reproduction.md").read_text()
+    assert made.sections[0].curves
+
+
+def test_datasets_choose_rows(tmp_path):
+    """Rows of other data sets are neither computed nor printed."""
+    log = tmp_path / "log"
+    made = runner.run([fake_table(log)], tmp_path / "out", Settings(datasets=("mnist-1-5",)))
+    assert done(log) == [0]
+    assert len(made.sections[0].lines) == 1
+
+
+def test_quantities_with_several_tasks_wait_for_all(tmp_path):
+    """A number read off two tasks is open until both are done."""
+    first, second = (Task(name, {}, lambda shop, value=value: {"v": value}) for name, value in (("a", 3), ("b", 4)))
+    ratio = Quantity("ratio", TIMES, None, (first, second), lambda one, two: one["v"] / two["v"])
+    table = Table("t", "T", "", (Row({"x": "1"}, (ratio,), "diabetes"),))
+    assert report.make([table], runner.Outcome({"a": {"v": 3}}), Settings()).cells()[0].state == "open"
+    assert runner.run([table], tmp_path, Settings()).cells()[0].ours == 0.75

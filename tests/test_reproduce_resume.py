@@ -1,0 +1,201 @@
+"""`treeproof reproduce` keeps finished cells: through Ctrl-C, kill -9, damage and failures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.reproduce_fakes import COUNT, done, fake_table, numbers, run_fake
+
+import treeproof
+from treeproof.reproduce import measure, runner, trainers, workshop
+from treeproof.reproduce.settings import Settings
+from treeproof.reproduce.store import CellStore, fingerprint, write_atomically
+
+
+def test_store_gives_back_what_it_got_and_only_under_the_same_settings(tmp_path):
+    """A result is found by name and settings; another eps is another cell."""
+    store = CellStore(tmp_path)
+    store.put("a/b", {"eps": 0.3}, {"x": 0.1 + 0.2, "inf": math.inf, "list": [1, 2]})
+    assert store.get("a/b", {"eps": 0.3}) == {"x": 0.1 + 0.2, "inf": math.inf, "list": [1, 2]}
+    assert store.get("a/b", {"eps": 0.4}) is None
+    assert store.get("a/c", {"eps": 0.3}) is None
+    store.clear()
+    assert store.get("a/b", {"eps": 0.3}) is None
+
+
+def test_fingerprint_changes_with_the_package_version(monkeypatch):
+    """Numbers of another version are not mixed in."""
+    before = fingerprint("a", {})
+    monkeypatch.setattr("treeproof.reproduce.store.__version__", "999")
+    assert fingerprint("a", {}) != before
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"name": "other", "result": {}}', '{"name": "a", "result": 3}'])
+def test_damaged_cells_count_as_not_done(tmp_path, damage):
+    """Whatever stands in the file, only a whole result of that name is believed."""
+    store = CellStore(tmp_path)
+    store.put("a", {}, {"x": 1})
+    store.path("a", {}).write_text(damage)
+    assert store.get("a", {}) is None
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    """An interruption between writing and renaming changes nothing."""
+    path = tmp_path / "file"
+    write_atomically(path, "old")
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_second_run_computes_nothing_and_reports_the_same(tmp_path):
+    """Every cell is kept; the report of the second run is the first's, number by number."""
+    log = tmp_path / "log"
+    first = run_fake(tmp_path / "out", log)
+    second = run_fake(tmp_path / "out", log)
+    assert done(log) == list(range(COUNT))
+    assert numbers(first) == numbers(second)
+    assert first.open_cells == 0
+
+
+def test_interrupted_run_goes_on_with_the_same_numbers(tmp_path):
+    """Stopped at cell 3: the report shows 3 cells, the next run does the other 3 only."""
+    log, out = tmp_path / "log", tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        run_fake(out, log, stop_at=3)
+    assert done(log) == [0, 1, 2]
+    partial = json.loads((out / "reproduction.json").read_text())
+    states = [cell["state"] for line in partial["sections"][0]["lines"] for cell in line["cells"]]
+    assert states == ["done"] * 6 + ["open"] * 6
+    resumed = run_fake(out, log)
+    assert done(log) == list(range(COUNT))
+    whole = run_fake(tmp_path / "other", tmp_path / "log2")
+    assert numbers(resumed)[::2] == numbers(whole)[::2]
+    assert resumed.open_cells == 0
+
+
+def test_fresh_run_forgets(tmp_path):
+    """resume=False computes every cell again."""
+    log, out = tmp_path / "log", tmp_path / "out"
+    run_fake(out, log)
+    runner.run([fake_table(log)], out, Settings(), resume=False)
+    assert done(log) == 2 * list(range(COUNT))
+
+
+def test_a_failing_cell_is_told_and_tried_again(tmp_path):
+    """The others are computed, the message is in every format, and the next run tries once more."""
+    log, out = tmp_path / "log", tmp_path / "out"
+    made = run_fake(out, log, fail_at=2)
+    assert done(log) == [0, 1, 3, 4, 5]
+    assert made.failures == ["MethodError: this method cannot do it"]
+    for suffix in ("md", "html", "csv", "json"):
+        assert "this method cannot do it" in (out / f"reproduction.{suffix}").read_text()
+    again = run_fake(out, log)
+    assert again.failures == []
+    assert done(log)[-1] == 2
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import treeproof.reproduce as package
+from tests import reproduce_fakes as fakes
+from treeproof.cli.reproduce import command
+
+log = Path(sys.argv[1])
+fakes.table = lambda settings: fakes.fake_table(log, pause=0.25)
+package.TABLES.clear()
+package.TABLES["fake"] = ("fake_module", "table")
+sys.modules["treeproof.reproduce.fake_module"] = fakes
+command.main(["--out", sys.argv[2]])
+"""
+
+
+def start_command(log: Path, out: Path) -> subprocess.Popen:
+    root = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(log), str(out)],
+        env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
+def test_the_command_survives_ctrl_c_and_kill_9(tmp_path, name):
+    """A real process is stopped half way, then run again: it goes on, with the numbers of a whole run."""
+    log, out = tmp_path / "log", tmp_path / "out"
+    process = start_command(log, out)
+    deadline = time.monotonic() + 60
+    while len(done(log)) < 2 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(getattr(signal, name))
+    _, errors = process.communicate(timeout=60)
+    before = done(log)
+    assert 2 <= len(before) < COUNT, errors
+    assert process.returncode == (130 if name == "SIGINT" else -signal.SIGKILL)
+    if name == "SIGINT":
+        assert "the same command goes on from there" in errors
+        assert "Traceback" not in errors
+    again = start_command(log, out)
+    shown, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    assert errors.count(": kept") >= len(before) - 1
+    # the cell that was in work when the process died may be computed twice, no other
+    assert set(done(log)) == set(range(COUNT))
+    assert len(done(log)) <= COUNT + 1
+    whole = run_fake(tmp_path / "other", tmp_path / "log2")
+    finished = json.loads((out / "reproduction.json").read_text())
+    values = [line["cells"][0]["ours"] for line in finished["sections"][0]["lines"]]
+    assert values == numbers(whole)[::2]
+    assert "A fake table" in shown
+
+
+def test_models_are_trained_once_and_read_back(tmp_path, monkeypatch):
+    """The second workshop reads the kept model, scores and time alike; a damaged one is trained again."""
+    calls = []
+
+    class Trainer:
+        def fit(self, X, y):
+            calls.append(len(X))
+            self.ensemble_ = treeproof.TreeEnsemble.from_stumps([0], [1 / 3], [-1.0], [1.0], n_features=X.shape[1])
+            return self
+
+    monkeypatch.setattr(trainers, "make", lambda spec, n_jobs, brief=False: Trainer())
+    spec = workshop.ModelSpec("stumps", "diabetes", 1.0, 0.05, {"n_estimators": 1}, 100)
+    first = workshop.Workshop(tmp_path, Settings()).model(spec)
+    second = workshop.Workshop(tmp_path, Settings()).model(spec)
+    assert calls == [60, 100]  # few rows to compile, then all of them
+    assert first.seconds == second.seconds
+    X = workshop.Workshop(tmp_path, Settings()).data("diabetes").X_test
+    np.testing.assert_array_equal(first.ensemble.decision_function(X), second.ensemble.decision_function(X))
+    next((tmp_path / "models").iterdir()).write_text("{")
+    workshop.Workshop(tmp_path, Settings()).model(spec)
+    assert calls == [60, 100, 60, 100]
+
+
+@pytest.mark.parametrize("name", ["certify", "radius"])
+def test_an_answer_cut_short_is_an_interruption_and_no_cell(monkeypatch, name):
+    """Ctrl-C inside a verifier returns rows marked unknown; they must not be kept as a finished measurement."""
+    model = treeproof.TreeEnsemble.from_stumps([0], [0.5], [-1.0], [1.0], n_features=1)
+    X, y = np.array([[0.1], [0.9], [0.2]]), np.array([0, 1, 0])
+    assert measure.l0(model, X, y)["letters"] == "BBB"
+    real = getattr(treeproof, name)
+    monkeypatch.setattr(treeproof, name, lambda *a, **k: dataclasses.replace(real(*a, **k), interrupted=True))
+    with pytest.raises(KeyboardInterrupt):
+        measure.l0(model, X, y)
