@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 
@@ -57,15 +56,14 @@ def test_methods_beside_the_milp_agree_on_the_same_rows(tmp_path, monkeypatch):
             return self
 
     monkeypatch.setattr(trainers, "make", lambda spec, n_jobs, brief=False: Trainer())
-    size = dataclasses.replace(QUICK, milp_rows=12)
     spec = workshop.ModelSpec("stumps", "diabetes", math.inf, 0.05)
     task = verification.beside_milp(
-        "t", spec, size, norm=1, eps=0.05, methods={"grid": {"precision": 0.0002}, "additive": {}}
+        "t", spec, QUICK, norm=1, eps=0.05, methods={"grid": {"precision": 0.0002}, "additive": {}}
     )
-    out = task.run(workshop.Workshop(tmp_path, Settings(size)))
-    assert out["additive_agreement"] == "12/12 alike"
+    out = task.run(workshop.Workshop(tmp_path, Settings(QUICK)))
+    assert out["additive_agreement"] == "154/154 alike"
     assert out["milp_verified"] == out["additive_verified"] <= out["grid_verified"]
-    assert out["milp_rows"] == 12
+    assert out["milp_rows"] == 154
     assert out["grid_speedup"] == out["milp_seconds"] / out["grid_seconds"]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 from tests.reproduce_fakes import done, fake_table, run_fake
 
-from treeproof.reproduce import report, runner
+from treeproof.reproduce import plots, report, runner
 from treeproof.reproduce.settings import Settings
 from treeproof.reproduce.tasks import NUMBER, PERCENT, SECONDS, TEXT, TIMES, Quantity, Row, Table, Task
 
@@ -60,6 +61,24 @@ def test_curves_become_a_drawing(tmp_path):
     assert drawing in (tmp_path / "out" / "reproduction.html").read_text()
     assert "](fake-1.svg)" in (tmp_path / "out" / "reproduction.md").read_text()
     assert made.sections[0].curves
+
+
+def test_every_compared_error_is_drawn_beside_the_papers(tmp_path):
+    """One circle at the paper's figure and one dot at ours for each finished error; better ones in another colour."""
+    out = tmp_path / "out"
+    made = run_fake(out, tmp_path / "log", fail_at=4)
+    drawing = (out / "fake-compared.svg").read_text()
+    assert "](fake-compared.svg)" in (out / "reproduction.md").read_text()
+    assert drawing in (out / "reproduction.html").read_text()
+    dots = re.findall(r'<circle cx="([0-9.]+)" cy="[0-9.]+" r="4" fill="(#\w+)"/>', drawing)
+    rings = re.findall(r'<circle cx="([0-9.]+)" cy="[0-9.]+" r="4" fill="none"', drawing)
+    figures = [cell.ours for cell in made.cells() if cell.unit == PERCENT and cell.state == "done"]
+    assert len(figures) == len(dots) == len(rings) == 5
+    assert len(set(rings)) == 1  # 50 percent each
+    for figure, (place, colour) in zip(figures, dots, strict=True):
+        better = figure <= 50
+        assert (float(place) <= float(rings[0])) == better
+        assert (colour == plots.COLOURS[1]) == better
 
 
 def test_datasets_choose_rows(tmp_path):

@@ -14,7 +14,7 @@ from treeproof import reproduce
 from treeproof._errors import InvalidInputError
 from treeproof.reproduce import paper, runner, trainers
 from treeproof.reproduce.settings import FULL, QUICK, Settings
-from treeproof.reproduce.tasks import Table
+from treeproof.reproduce.tasks import Table, Task
 
 
 def every_table(size) -> list[Table]:
@@ -48,20 +48,35 @@ def test_every_figure_of_the_paper_is_in_a_table(size):
 
 
 @pytest.mark.parametrize("size", [FULL, QUICK])
-def test_task_names_are_unique_and_reductions_are_marked(size):
-    """Two tasks of one name would share a cell; marks: the MILP always, quick image rows."""
+def test_task_names_are_unique_and_reductions_are_marked(size, monkeypatch, tmp_path):
+    """Two tasks of one name would share a cell; marks: the image rows of a quick run."""
+    monkeypatch.delenv("TREEPROOF_DATA", raising=False)
+    monkeypatch.setenv("TREEPROOF_CACHE", str(tmp_path))
     seen: dict[str, dict] = {}
     for table in every_table(size):
         for row in table.rows:
             for task in row.tasks:
                 assert seen.setdefault(task.name, task.settings) == task.settings
-                if "milp" in task.name:
-                    small = row.dataset in ("breast-cancer", "diabetes")
-                    assert ("MILP on" in task.reduced) == (size.quick or not small)
-                elif size.quick:
+                if size.quick:
                     assert bool(task.reduced) == (row.dataset not in ("breast-cancer", "diabetes")), task.name
                 else:
                     assert not task.reduced, task.name
+
+
+def test_rows_divided_otherwise_are_marked_and_are_other_cells(monkeypatch, tmp_path):
+    """With the prepared fashion_shoes.npz, its rows carry a note, and share no cell with the original division."""
+    monkeypatch.setenv("TREEPROOF_DATA", str(tmp_path))
+    monkeypatch.setenv("TREEPROOF_CACHE", str(tmp_path))
+
+    def tasks() -> dict[str, Task]:
+        return {task.name: task for table in every_table(FULL) for row in table.rows for task in row.tasks}
+
+    original = tasks()
+    (tmp_path / "fashion_shoes.npz").write_bytes(b"")
+    for name, other in tasks().items():
+        shoes = "fashion-shoes" in name or "figure-2" in name
+        assert ("another division than the original" in other.reduced) == shoes
+        assert (other.settings != original[name].settings) == shoes
 
 
 def test_frontier_rows_repeat_the_papers_own_tables():

@@ -17,18 +17,14 @@ def command() -> None:
 def list_sets() -> None:
     """Name the data sets and say where each would come from."""
     from .. import datasets
-    from ..datasets import catalogue, openml, raw
+    from ..datasets import catalogue, raw
 
     folder = raw.prepared_folder(None)
     for name in datasets.names():
         entry = catalogue.ENTRIES[name]
-        sources = [catalogue.SOURCES[source] for source in entry.sources]
-        places = [place / source.file for source in sources for place in (folder, openml.cache_folder()) if place]
-        found = next((path for path in places if path.is_file()), None)
-        if found is None and sources[0].embedded:
-            where = "in the package"
-        else:
-            where = str(found) if found else "to be downloaded from OpenML"
+        source, path = raw.locate(entry.sources, folder)
+        elsewhere = "in the package" if catalogue.SOURCES[source].embedded else "to be downloaded from OpenML"
+        where = str(path or elsewhere)
         click.echo(f"{name:15} {entry.title} [{where}]")
 
 

@@ -16,12 +16,17 @@ from .catalogue import ENTRIES, SOURCES, Entry
 from .dataset import Dataset, Scaling
 from .errors import DataUnavailableError
 
-__all__ = ["DataUnavailableError", "Dataset", "Scaling", "load", "names"]
+__all__ = ["DataUnavailableError", "Dataset", "Scaling", "load", "names", "source"]
 
 
 def names() -> tuple[str, ...]:
     """The names that `load` knows."""
     return tuple(ENTRIES)
+
+
+def source(name: str, folder: str | os.PathLike | None = None) -> str:
+    """Which source `load` would cut data set `name` from: fashion-shoes has two, with different splits."""
+    return raw.locate(ENTRIES[name].sources, raw.prepared_folder(folder))[0]
 
 
 def load(
@@ -81,11 +86,11 @@ def load(
 
 
 def _load_table(entry: Entry, place, dtype: str, drop_id: bool, verify: bool) -> Dataset:
-    source = entry.sources[0]
-    rows, columns, where = raw.table(source, place, verify)
+    kind = entry.sources[0]
+    rows, columns, where = raw.table(kind, place, verify)
     if drop_id:
         rows, columns = rows[:, 1:], columns[1:]
-    X_train, y_train, X_test, y_test = preprocess.split_table(rows, shuffle=source == "spambase")
+    X_train, y_train, X_test, y_test = preprocess.split_table(rows, shuffle=kind == "spambase")
     X_train, X_test, scaling = preprocess.min_max(X_train, X_test)
     return Dataset(
         name=entry.name,
@@ -99,13 +104,13 @@ def _load_table(entry: Entry, place, dtype: str, drop_id: bool, verify: bool) ->
         scaling=scaling,
         origin=entry.origin,
         licence=entry.licence,
-        split=SOURCES[source].split,
+        split=SOURCES[kind].split,
         where=where,
     )
 
 
 def _load_images(entry: Entry, place, dtype: str, download: bool, verify: bool) -> Dataset:
-    arrays, source, where = raw.images(entry.sources, place, download, verify)
+    arrays, kind, where = raw.images(entry.sources, place, download, verify)
     parts = {}
     for part in ("train", "test"):
         X, y = arrays["X_" + part], arrays["y_" + part].astype(np.int64)
@@ -122,7 +127,7 @@ def _load_images(entry: Entry, place, dtype: str, download: bool, verify: bool) 
         scaling=Scaling(np.zeros(width), np.full(width, 255.0)),
         origin=entry.origin,
         licence=entry.licence,
-        split=SOURCES[source].split,
+        split=SOURCES[kind].split,
         where=where,
         image_shape=(28, 28),
     )

@@ -29,10 +29,21 @@ def prepared_folder(folder: str | os.PathLike | None) -> Path | None:
     return path
 
 
+def locate(sources: tuple[str, ...], folder: Path | None) -> tuple[str, Path | None]:
+    """Return the source that will be read, and its file; None where that is the package or a download."""
+    cache = None if SOURCES[sources[0]].embedded else openml.cache_folder()
+    for place in (place for place in (folder, cache) if place is not None):
+        for source in sources:
+            path = place / SOURCES[source].file
+            if path.is_file():
+                return source, path
+    return next(name for name in sources if SOURCES[name].embedded or SOURCES[name].openml is not None), None
+
+
 def table(source: str, folder: Path | None, verify: bool) -> tuple[np.ndarray, tuple[str, ...], str]:
     """Return a table's rows (class last), feature names, and where they came from."""
-    path = folder / SOURCES[source].file if folder else None
-    if path is not None and path.is_file():
+    _, path = locate((source,), folder)
+    if path is not None:
         rows, names = tables.parse(source, path.read_text(encoding="utf-8"), path)
         where = str(path)
     else:
@@ -44,15 +55,11 @@ def table(source: str, folder: Path | None, verify: bool) -> tuple[np.ndarray, t
 
 def images(sources: tuple[str, ...], folder: Path | None, download: bool, verify: bool):
     """Return an image set's four uint8 arrays, the source that gave them, and where they came from."""
-    places = [place for place in (folder, openml.cache_folder()) if place is not None]
-    for place in places:
-        for source in sources:
-            path = place / SOURCES[source].file
-            if path.is_file():
-                arrays = _read_npz(path)
-                _check(source, str(path), checksums.of_images(**arrays), verify)
-                return arrays, source, str(path)
-    source = next(name for name in sources if SOURCES[name].openml is not None)
+    source, path = locate(sources, folder)
+    if path is not None:
+        arrays = _read_npz(path)
+        _check(source, str(path), checksums.of_images(**arrays), verify)
+        return arrays, source, str(path)
     if not download:
         raise DataUnavailableError(_how_to_fill(sources, "downloading is switched off"))
     return _download(source, sources, verify)

@@ -71,5 +71,5 @@ def _rounds(name: str, spec: ModelSpec, settings: Settings) -> Task:
             out.update({f"{key}_curve": curve, f"{key}_first": curve[0], f"{key}_last": curve[-1]})
         return out
 
-    reduced = verification.join(verification.test_note(settings.size, DATASET), verification.train_note(spec))
+    reduced = verification.reductions(spec, settings.size)
     return Task(f"{NAME}/{name}", {"model": spec.settings, "rows": limit, "eps": EPS_1}, run, reduced)

@@ -20,14 +20,14 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-def render(report: Report, drawings: dict[str, str]) -> str:
-    """The whole page; `drawings` are the SVGs by file name."""
+def render(report: Report) -> str:
+    """The whole page."""
     facts = "".join(
         f"<li>{escape(key.replace('_', ' '))}: {escape(value)}</li>" for key, value in report.environment.items()
     )
     legend = escape(markdown.LEGEND.replace("**", ""))
     quick = "<p><strong>A quick run: rows are reduced throughout.</strong></p>" if report.quick else ""
-    body = "".join(_section(section, drawings) for section in report.sections)
+    body = "".join(_section(section) for section in report.sections)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -37,7 +37,7 @@ def render(report: Report, drawings: dict[str, str]) -> str:
     )
 
 
-def _section(section: Section, drawings: dict[str, str]) -> str:
+def _section(section: Section) -> str:
     about = f"{section.about} Computed in {section.seconds:.0f} CPU seconds."
     parts = [f"<h2>{escape(section.title)}</h2><p>{escape(about)}</p>"]
     for group in markdown.groups(section):
@@ -53,7 +53,7 @@ def _section(section: Section, drawings: dict[str, str]) -> str:
     remarks += [f"failed: {note}" for note in markdown.failures(section)]
     if remarks:
         parts.append("<ul>" + "".join(f"<li>{escape(remark)}</li>" for remark in remarks) + "</ul>")
-    parts += [drawings[name] for name in plots.names(section)]
+    parts += plots.of(section).values()
     return "".join(parts)
 
 

@@ -41,7 +41,7 @@ def _section(section: Section) -> list[str]:
     out += [f"- † {note}" for note in notes(section)]
     out += [f"- failed: {note}" for note in failures(section)]
     out += [""] if out[-1] else []
-    for name in plots.names(section):
+    for name in plots.of(section):
         out += [f"![{section.title}]({name})", ""]
     return out
 

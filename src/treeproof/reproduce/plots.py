@@ -1,27 +1,69 @@
-"""Plots of curves over boosting rounds (the paper's figure 2), as small SVG drawings made by hand."""
+"""Plots as small SVG drawings made by hand: verified errors beside the paper's, and curves over rounds (figure 2)."""
 
 from __future__ import annotations
 
+import math
 from html import escape
 
-from .report import Report, Section
+from .report import Section
+from .tasks import PERCENT
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 60, 50, 20, 170
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#66a182")
+LEAST = 0.1  # where the logarithmic axis of errors starts; smaller ones are drawn there
 
 
-def names(section: Section) -> list[str]:
-    """File names of the section's plots."""
-    return [f"{section.name}-{number}.svg" for number in range(1, len(section.curves) + 1)]
+def of(section: Section) -> dict[str, str]:
+    """The section's plots, by file name."""
+    found = {f"{section.name}-{number}.svg": curve_plot(curves, section.title)
+             for number, curves in enumerate(section.curves, 1)}  # fmt: skip
+    pairs = compared(section)
+    if pairs:
+        found[f"{section.name}-compared.svg"] = comparison_plot(pairs, section.title)
+    return found
 
 
-def drawings(report: Report) -> dict[str, str]:
-    """Every plot of the report, by file name."""
-    return {
-        name: curve_plot(curves, section.title)
-        for section in report.sections
-        for name, curves in zip(names(section), section.curves, strict=True)
-    }
+def compared(section: Section) -> list[tuple[str, float, float]]:
+    """Words, the paper's and our figure, of every finished error that the paper gives (clean errors aside)."""
+    return [
+        (f"{' '.join(line.labels.values())}: {cell.header}", cell.paper, float(cell.ours))
+        for line in section.lines
+        for cell in line.cells
+        if cell.unit == PERCENT and cell.paper is not None and isinstance(cell.ours, (int, float))
+        and "clean" not in cell.header
+    ]  # fmt: skip
+
+
+def comparison_plot(pairs: list[tuple[str, float, float]], title: str) -> str:
+    """One line a figure: the paper's as a circle, ours as a dot, over a logarithmic axis of errors in percent."""
+    step, left, right = 18, 430, 900
+    bottom = TOP + step * len(pairs)
+
+    def across(value: float) -> float:
+        return left + (right - left) * math.log(max(value, LEAST) / LEAST) / math.log(100 / LEAST)
+
+    parts = [_start(right + 20, bottom + 60, title)]
+    for level in (0.1, 0.3, 1, 3, 10, 30, 100):
+        x = f"{across(level):.1f}"
+        parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}" stroke="gray" stroke-opacity="0.25"/>')
+        parts.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{level:g}</text>')
+    for number, (words, paper, ours) in enumerate(pairs):
+        y, one, two = TOP + step * (number + 0.5), f"{across(paper):.1f}", f"{across(ours):.1f}"
+        colour = COLOURS[1] if ours <= paper else COLOURS[0]
+        parts.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{escape(words)}</text>')
+        parts.append(f'<line x1="{one}" x2="{two}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{one}" cy="{y}" r="4" fill="none" stroke="gray" stroke-width="1.5"/>')
+        parts.append(f'<circle cx="{two}" cy="{y}" r="4" fill="{colour}"/>')
+    legend = "error in %: circle, the paper; dot, ours"
+    parts.append(f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">{legend}</text>')
+    return "".join([*parts, "</svg>\n"])
+
+
+def _start(width: float, height: float, title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img" '
+        f'aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="12" fill="gray">'
+    )
 
 
 def curve_plot(curves: dict[str, list[float]], title: str) -> str:
@@ -32,10 +74,7 @@ def curve_plot(curves: dict[str, list[float]], title: str) -> str:
     def place(index: int, value: float) -> tuple[float, float]:
         return LEFT + across * index, TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / 100)
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" '
-        f'aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="12" fill="gray">'
-    ]
+    parts = [_start(WIDTH, HEIGHT, title)]
     for level in range(0, 101, 20):
         x, y = place(0, level)
         parts.append(

@@ -224,13 +224,13 @@ def write(made: Report, out: Path) -> None:
     """Write reproduction.json, .csv, .md and .html, and one SVG a plot, each at once or not at all."""
     from . import html, markdown, plots
 
-    drawings = plots.drawings(made)
-    for name, drawing in drawings.items():
-        write_atomically(out / name, drawing)
+    for section in made.sections:
+        for name, drawing in plots.of(section).items():
+            write_atomically(out / name, drawing)
     write_atomically(out / "reproduction.json", made.to_json())
     write_atomically(out / "reproduction.csv", made.to_csv())
     write_atomically(out / "reproduction.md", markdown.render(made))
-    write_atomically(out / "reproduction.html", html.render(made, drawings))
+    write_atomically(out / "reproduction.html", html.render(made))
 
 
 __all__ = ["Cell", "Line", "Report", "Row", "Section", "difference", "make", "show", "write"]

@@ -18,8 +18,6 @@ class Size:
         Training rows of the image sets, for stumps and additive models, and for trees.
     test_rows : int or None
         Test rows that are verified.
-    milp_rows : int
-        Test rows that the MILP decides (the full run too is limited here, and says so).
     row_seconds, milp_seconds : float
         Time limits a row; a row that hits one counts as not verified.
     """
@@ -27,7 +25,6 @@ class Size:
     quick: bool = False
     train_rows: int | None = None
     test_rows: int | None = None
-    milp_rows: int = 200
     row_seconds: float = 20.0
     milp_seconds: float = 60.0
 
@@ -41,7 +38,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(quick=True, train_rows=800, test_rows=100, milp_rows=20, row_seconds=0.5, milp_seconds=5.0)
+QUICK = Size(quick=True, train_rows=800, test_rows=100, row_seconds=0.5, milp_seconds=5.0)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,22 @@ def eps_schedule(eps: float, eps_inf: float, rounds: int) -> dict:
     return {"eps_schedule": rounds, "schedule_shape": "root"} if eps > eps_inf else {}
 
 
+def corrective_trees(norm: float, small: bool) -> dict:
+    """Trees with all leaf values refitted at once, under one budget shared by the trees.
+
+    Chosen on validation splits of the training rows (``benchmarks/tree_training.py``): on images trees that share
+    no feature for l1, some weight on the unmoved rows for l2; on tables several thresholds in each gap.
+    """
+    shared = {"loss": "logistic", "max_weight": 3.0, "corrective": True, "corrective_every": 10**6, "random_state": 0}
+    if small:
+        return {
+            **shared, "max_bins": None, "cuts_per_gap": 3, "growth_eps": 0.05, "max_features": 0.3, "max_readers": 2,
+            "refit_epochs": 100, "refit_clean": 0.5 if norm == 1 else 0.6,
+        }  # fmt: skip
+    own = {"eps_schedule": 4, "max_readers": 1} if norm == 1 else {"eps_schedule": 5, "refit_clean": 0.5}
+    return {**shared, "max_bins": 16, **own}
+
+
 def words(norm: float | None, eps: float) -> str:
     """How a model was trained, in a few letters: "standard", "linf 0.3", "l1 1.0"."""
     if norm is None:

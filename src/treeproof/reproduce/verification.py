@@ -7,25 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from .. import datasets
 from . import measure
-from .settings import SMALL, Size
-from .tasks import PERCENT, SECONDS, TEXT, TIMES, Quantity, Task, number
+from .settings import Size
+from .tasks import NUMBER, PERCENT, SECONDS, TEXT, TIMES, Quantity, Task, number
 from .workshop import ModelSpec, Workshop
 
-
-def test_note(size: Size, dataset: str) -> str:
-    """How the test rows are cut down, in words; empty when they are not (the tables are small anyway)."""
-    rows = size.testing(dataset)
-    return f"{rows} of the test rows (fixed seed)" if rows else ""
+OTHER_SPLIT = ("fashion-shoes",)  # prepared files whose rows are not divided as in the paper
 
 
-def train_note(spec: ModelSpec, usual: int | None = None) -> str:
-    """How the training rows are cut down, in words; `usual` is what the paper's own experiment has."""
-    return f"trained on {spec.train_rows} rows (fixed seed)" if spec.train_rows not in (None, usual) else ""
+def reductions(spec: ModelSpec, size: Size, *, usual_rows: int | None = None) -> str:
+    """How a task falls short of the paper's experiment, in words; empty when it does not.
 
-
-def join(*notes: str) -> str:
-    return "; ".join(note for note in notes if note)
+    `usual_rows` are the training rows of the paper's own experiment, if not all.
+    """
+    notes = []
+    if size.testing(spec.dataset):
+        notes.append(f"{size.testing(spec.dataset)} of the test rows (fixed seed)")
+    if spec.train_rows not in (None, usual_rows):
+        notes.append(f"trained on {spec.train_rows} rows (fixed seed)")
+    if datasets.source(spec.dataset) in OTHER_SPLIT:
+        notes.append(f"{spec.dataset} in another division than the original")
+    return "; ".join(notes)
 
 
 def certify_task(
@@ -56,7 +59,7 @@ def certify_task(
         return {**found, **measure.size(built.ensemble), "training_seconds": built.seconds}
 
     words = f"{table}/{spec.name}/l{norm:g} {eps:g}/{method}"
-    return Task(words, settings, run, join(test_note(size, spec.dataset), train_note(spec, usual_rows)))
+    return Task(words, settings, run, reductions(spec, size, usual_rows=usual_rows))
 
 
 def beside_milp(
@@ -69,16 +72,17 @@ def beside_milp(
     methods: Mapping[str, Mapping[str, Any]],
 ) -> Task:
     """The MILP and other methods on the same rows, one after the other; `methods` are names with options."""
+    limit = size.testing(spec.dataset)
     settings = {
-        "model": spec.settings, "norm": str(norm), "eps": eps, "rows": size.milp_rows,
+        "model": spec.settings, "norm": str(norm), "eps": eps, "rows": limit,
         "methods": {name: dict(options) for name, options in methods.items()}, "seconds": size.milp_seconds,
     }  # fmt: skip
 
     def run(shop: Workshop) -> dict[str, Any]:
         ensemble = shop.model(spec).ensemble
-        X, y = shop.test_rows(spec.dataset, size.milp_rows)
+        X, y = shop.test_rows(spec.dataset, limit)
         milp = measure.certified(ensemble, X, y, norm=norm, eps=eps, method="milp", time_limit=size.milp_seconds)
-        out = {f"milp_{key}": value for key, value in milp.items()}
+        out = {f"milp_{key}": value for key, value in milp.items()} | measure.size(ensemble)
         for name, options in methods.items():
             found = measure.certified(ensemble, X, y, norm=norm, eps=eps, method=name, **options)
             out.update({f"{name}_{key}": value for key, value in found.items()})
@@ -86,11 +90,7 @@ def beside_milp(
             out[f"{name}_agreement"] = agreement(found["letters"], milp["letters"])
         return out
 
-    words = f"{table}/{spec.name}/l{norm:g} {eps:g}/beside milp"
-    # the tables' whole test sets (137 and 154 rows) are within the full run's 200
-    whole = spec.dataset in SMALL and size.milp_rows >= 200
-    note = "" if whole else f"MILP on {size.milp_rows} test rows (fixed seed)"
-    return Task(words, settings, run, join(note, train_note(spec)))
+    return Task(f"{table}/{spec.name}/l{norm:g} {eps:g}", settings, run, reductions(spec, size))
 
 
 def agreement(mine: str, milp: str) -> str:
@@ -105,14 +105,21 @@ def agreement(mine: str, milp: str) -> str:
 def milp_quantities(task: Task, paper: Mapping[str, Any]) -> list[Quantity]:
     """The MILP's own columns."""
     return [
-        number(task, "milp_verified", "MILP verified", PERCENT, paper.get("milp_verified")),
-        number(task, "milp_seconds", "MILP time", SECONDS, paper.get("milp_time")),
+        number(task, "milp_clean", "clean", PERCENT),
+        number(task, "milp_verified", "MILP verified", PERCENT, paper["milp_verified"]),
+        number(task, "milp_unknown", "MILP undecided", NUMBER),
+        number(task, "milp_seconds", "MILP time", SECONDS, paper["milp_time"]),
     ]
 
 
-def speed_quantities(task: Task, method: str, words: str, paper: float | None) -> list[Quantity]:
-    """Speed-up over the MILP and agreement with it, on the same rows in the same run."""
+def method_quantities(
+    task: Task, method: str, words: str, paper: tuple[float, float | None, float | None]
+) -> list[Quantity]:
+    """One method: errors, time, speed-up over the MILP and agreement with it; `paper` has the three figures."""
+    verified, seconds, speedup = paper
     return [
-        number(task, f"{method}_speedup", f"{words}, speed-up over MILP", TIMES, paper),
+        number(task, f"{method}_verified", f"{words} verified", PERCENT, verified),
+        number(task, f"{method}_seconds", f"{words} time", SECONDS, seconds),
+        number(task, f"{method}_speedup", f"{words}, speed-up over MILP", TIMES, speedup),
         number(task, f"{method}_agreement", f"{words} and MILP", TEXT),
     ]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,20 @@ class ModelSpec:
     @property
     def settings(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "dataset": self.dataset, "norm": str(self.norm), "eps": self.eps,
+            "kind": self.kind, "dataset": self.dataset, "source": datasets.source(self.dataset),
+            "norm": str(self.norm), "eps": self.eps,
             "options": dict(self.options), "train_rows": self.train_rows, "seed": SEED,
         }  # fmt: skip
 
     @property
     def name(self) -> str:
-        options = " ".join(f"{key}={value}" for key, value in self.options.items())
-        return f"{self.dataset}/{self.kind} {options}/{trainers.words(self.norm, self.eps)}"
+        """In words: "mnist-2-6/5 trees of depth 5, corrective/l1 0.6"; `settings` has every option."""
+        if self.kind == "authors":
+            return f"{self.dataset}/the authors' model"
+        words = f"{self.options['n_estimators']} {self.kind}" if "n_estimators" in self.options else self.kind
+        words += f" of depth {self.options['max_depth']}" if "max_depth" in self.options else ""
+        words += ", corrective" if self.options.get("corrective") else ""
+        return f"{self.dataset}/{words}/{trainers.words(self.norm, self.eps)}"
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,14 @@ def choose(count: int, limit: int | None) -> np.ndarray:
     if limit is None or limit >= count:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).permutation(count)[:limit])
+
+
+def authors_spec(folder: Path | None, dataset: str, name: str | None) -> ModelSpec | None:
+    """The published model for a data set, if its file is there; other contents make another model."""
+    file = authors_file(folder, name) if name else None
+    if file is None:
+        return None
+    return ModelSpec("authors", dataset, options={"file": file.name, "sha256": sha256(file.read_bytes()).hexdigest()})
 
 
 def authors_file(folder: Path | None, name: str) -> Path | None:
