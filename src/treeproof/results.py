@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ._errors import InvalidInputError
+from ._errors import InvalidInputError, must_be
 from .threat import Threat
 
 
@@ -111,6 +112,40 @@ class _PerRow:
             (names[j] if names else int(j)): (float(before[j]), float(value))
             for j, value in zip(columns, values, strict=True)
         }
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """Put the results of several parts of a table together, in order.
+
+        Parameters
+        ----------
+        parts : sequence of Certificates, or of Radii
+            Of the same model and threat, with labels in all of them or in none.
+        """
+        parts = list(parts)
+        if not parts or any(type(part) is not cls for part in parts):
+            shown = [type(part).__name__ for part in parts]
+            raise InvalidInputError(must_be("parts", f"at least one, all of them {cls.__name__}", shown))
+        first = parts[0]
+        joined: dict[str, Any] = {}
+        for name in (item.name for item in fields(cls)):
+            values = [getattr(part, name) for part in parts]
+            if name == "witnesses":
+                joined[name] = Witnesses.join(values)
+            elif name == "cast_rows":
+                joined[name] = sum(values)
+            elif name == "interrupted":
+                joined[name] = any(values)
+            elif name != "classes" and all(isinstance(value, np.ndarray) for value in values):
+                joined[name] = np.concatenate(values)
+            elif all(np.array_equal(value, getattr(first, name)) for value in values):
+                joined[name] = getattr(first, name)
+            else:
+                raise InvalidInputError(
+                    f"parts must be of one model, threat and method. Got different {name} instead. "
+                    "Certify each part with the same arguments."
+                )
+        return cls(**joined)
 
     def _columns(self) -> dict[str, np.ndarray]:
         out = {"predicted": self.predicted}
