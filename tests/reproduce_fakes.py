@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -15,7 +16,13 @@ from treeproof.reproduce.tasks import PERCENT, SECONDS, Row, Table, Task, number
 COUNT = 6
 
 
-def fake_table(log: Path, pause: float = 0.0, stop_at: int | None = None, fail_at: int | None = None) -> Table:
+def fake_table(
+    log: Path,
+    pause: float = 0.0,
+    stop_at: int | None = None,
+    fail_at: int | None = None,
+    die_at: int | None = None,
+) -> Table:
     """A table of six cells with seeded numbers; every computation is noted in a file."""
 
     def task(index: int) -> Task:
@@ -24,6 +31,8 @@ def fake_table(log: Path, pause: float = 0.0, stop_at: int | None = None, fail_a
                 raise KeyboardInterrupt
             if index == fail_at:
                 raise MethodError("this method cannot do it")
+            if index == die_at:
+                os._exit(9)
             time.sleep(pause)
             with log.open("a") as stream:
                 stream.write(f"{index}\n")

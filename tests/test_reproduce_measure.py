@@ -55,7 +55,7 @@ def test_methods_beside_the_milp_agree_on_the_same_rows(tmp_path, monkeypatch):
         def fit(self, X, y):
             return self
 
-    monkeypatch.setattr(trainers, "make", lambda spec, n_jobs, brief=False: Trainer())
+    monkeypatch.setattr(trainers, "make", lambda spec, brief=False: Trainer())
     spec = workshop.ModelSpec("stumps", "diabetes", math.inf, 0.05)
     task = verification.beside_milp(
         "t", spec, QUICK, norm=1, eps=0.05, methods={"grid": {"precision": 0.0002}, "additive": {}}

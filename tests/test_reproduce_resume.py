@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ import pytest
 from tests.reproduce_fakes import COUNT, done, fake_table, numbers, run_fake
 
 import treeproof
-from treeproof.reproduce import measure, runner, trainers, workshop
+from treeproof.reproduce import measure, pool, runner, trainers, workshop
 from treeproof.reproduce.settings import Settings
 from treeproof.reproduce.store import CellStore, fingerprint, write_atomically
+from treeproof.reproduce.tasks import Task
 
 
 def test_store_gives_back_what_it_got_and_only_under_the_same_settings(tmp_path):
@@ -119,51 +121,94 @@ from tests import reproduce_fakes as fakes
 from treeproof.cli.reproduce import command
 
 log = Path(sys.argv[1])
-fakes.table = lambda settings: fakes.fake_table(log, pause=0.25)
+fakes.table = lambda settings: fakes.fake_table(log, pause=0.4)
 package.TABLES.clear()
 package.TABLES["fake"] = ("fake_module", "table")
 sys.modules["treeproof.reproduce.fake_module"] = fakes
-command.main(["--out", sys.argv[2]])
+if __name__ == "__main__":  # a worker reads all of this file but the end
+    command.main(sys.argv[2:])
 """
 
 
-def start_command(log: Path, out: Path) -> subprocess.Popen:
+def start_command(folder: Path, jobs: int) -> subprocess.Popen:
     root = Path(__file__).resolve().parents[1]
     path = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(log), str(out)],
+        [sys.executable, str(script), str(folder / "log"), "--out", str(folder / "out"), "--jobs", str(jobs)],
         env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
-def test_the_command_survives_ctrl_c_and_kill_9(tmp_path, name):
-    """A real process is stopped half way, then run again: it goes on, with the numbers of a whole run."""
-    log, out = tmp_path / "log", tmp_path / "out"
-    process = start_command(log, out)
-    deadline = time.monotonic() + 60
-    while len(done(log)) < 2 and time.monotonic() < deadline and process.poll() is None:
+def wait_for(condition, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
+def test_the_command_survives_ctrl_c_and_kill_9(tmp_path, name, jobs):
+    """A real run, alone or with workers, is stopped half way and run again: it goes on, with a whole run's numbers."""
+    log, out = tmp_path / "log", tmp_path / "out"
+    process = start_command(tmp_path, jobs)
+    wait_for(lambda: len(done(log)) >= 2 or process.poll() is not None)
     process.send_signal(getattr(signal, name))
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)  # pipes close when the workers are gone too
     before = done(log)
     assert 2 <= len(before) < COUNT, errors
     assert process.returncode == (130 if name == "SIGINT" else -signal.SIGKILL)
     if name == "SIGINT":
         assert "the same command goes on from there" in errors
         assert "Traceback" not in errors
-    again = start_command(log, out)
+    again = start_command(tmp_path, jobs)
     shown, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
-    assert errors.count(": kept") >= len(before) - 1
-    # the cell that was in work when the process died may be computed twice, no other
+    assert errors.count(": kept") >= len(before) - jobs
+    # the cells that were in work when the process died may be computed twice, no other
     assert set(done(log)) == set(range(COUNT))
-    assert len(done(log)) <= COUNT + 1
+    assert len(done(log)) <= COUNT + jobs
     whole = run_fake(tmp_path / "other", tmp_path / "log2")
     finished = json.loads((out / "reproduction.json").read_text())
     values = [line["cells"][0]["ours"] for line in finished["sections"][0]["lines"]]
     assert values == numbers(whole)[::2]
     assert "A fake table" in shown
+
+
+def fakes_of(folder: Path, **how) -> list:
+    return [fake_table(folder / "log", **how)]
+
+
+def test_workers_give_what_one_process_gives(tmp_path):
+    """Every cell once, same numbers, one event of each kind a task."""
+    build = partial(fakes_of, tmp_path)
+    events: list[runner.Event] = []
+    made = runner.run(build(), tmp_path / "out", Settings(), processes=2, build=build, progress=events.append)
+    assert numbers(made)[::2] == numbers(run_fake(tmp_path / "other", tmp_path / "log2"))[::2]
+    assert sorted(done(tmp_path / "log")) == list(range(COUNT))
+    told = sorted((event.number, event.kind) for event in events)
+    assert told == sorted((number, kind) for number in range(1, COUNT + 1) for kind in ("start", "done"))
+
+
+def test_a_worker_that_fails_or_dies_costs_its_own_cell_only(tmp_path):
+    """One cell raises, another kills its process: both are told, the others are done, the next run does the two."""
+    build = partial(fakes_of, tmp_path, fail_at=1, die_at=2)
+    made = runner.run(build(), tmp_path / "out", Settings(), processes=2, build=build)
+    assert sorted(done(tmp_path / "log")) == [0, 3, 4, 5]
+    assert made.failures == ["MethodError: this method cannot do it", "its process ended with code 9"]
+    build = partial(fakes_of, tmp_path)
+    again = runner.run(build(), tmp_path / "out", Settings(), processes=2, build=build)
+    assert (again.failures, again.open_cells) == ([], 0)
+    assert sorted(done(tmp_path / "log")) == list(range(COUNT))
+
+
+def test_tasks_of_one_model_stay_together():
+    """Groups by model, in order of first appearance; a task without a model is a group."""
+    tasks = [Task(name, settings, lambda shop: {}) for name, settings in (
+        ("a", {"model": {"eps": 1}}), ("b", {"model": {"eps": 2}}), ("c", {}), ("d", {"model": {"eps": 1}}),
+    )]  # fmt: skip
+    assert pool.groups(tasks) == [["a", "d"], ["b"], ["c"]]
 
 
 def test_models_are_trained_once_and_read_back(tmp_path, monkeypatch):
@@ -176,7 +221,7 @@ def test_models_are_trained_once_and_read_back(tmp_path, monkeypatch):
             self.ensemble_ = treeproof.TreeEnsemble.from_stumps([0], [1 / 3], [-1.0], [1.0], n_features=X.shape[1])
             return self
 
-    monkeypatch.setattr(trainers, "make", lambda spec, n_jobs, brief=False: Trainer())
+    monkeypatch.setattr(trainers, "make", lambda spec, brief=False: Trainer())
     spec = workshop.ModelSpec("stumps", "diabetes", 1.0, 0.05, {"n_estimators": 1}, 100)
     first = workshop.Workshop(tmp_path, Settings()).model(spec)
     second = workshop.Workshop(tmp_path, Settings()).model(spec)

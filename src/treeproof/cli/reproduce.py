@@ -20,7 +20,8 @@ from ..reproduce import DATASETS, TABLES
 @click.option("--models", type=click.Path(path_type=Path, file_okay=False, exists=True),
               help="Folder with the models that the paper's authors published.")  # fmt: skip
 @click.option("--train-rows", type=click.IntRange(min=100), help="Train on at most so many image rows (marked).")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Threads for training.")
+@click.option("--jobs", type=click.IntRange(min=1), show_default="the cores, at most 4",
+              help="Processes that work at once, each on one thread.")  # fmt: skip
 @click.option("--list", "list_tables", is_flag=True, help="Name the tables and stop.")
 def command(tables, datasets, quick, out, resume, models, train_rows, jobs, list_tables) -> None:
     """Measure the paper's tables again: paper / ours / difference.
@@ -32,6 +33,7 @@ def command(tables, datasets, quick, out, resume, models, train_rows, jobs, list
     The image data sets come from the folder that TREEPROOF_DATA names, or from OpenML.
     """
     from .. import reproduce
+    from ..reproduce.report import cores
 
     if list_tables:
         for name in TABLES:
@@ -40,11 +42,11 @@ def command(tables, datasets, quick, out, resume, models, train_rows, jobs, list
     for name in tables:
         if name not in TABLES:
             raise click.BadParameter(f"{name!r} is not a table. Choose among {', '.join(TABLES)}.")
-    asked = [part.strip() for part in datasets.split(",") if part.strip()] if datasets else None
+    asked = None if datasets is None else [part.strip() for part in datasets.split(",") if part.strip()]
     try:
         report = reproduce.run(
             list(tables) or None, datasets=asked, quick=quick, out=out, resume=resume, models=models,
-            train_rows=train_rows, n_jobs=jobs, progress=_tell,
+            train_rows=train_rows, n_jobs=jobs or min(4, cores()), progress=_tell,
         )  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"Interrupted. Finished cells are in {out}; the same command goes on from there.", err=True)

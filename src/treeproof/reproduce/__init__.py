@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from .._errors import InvalidInputError, must_be
@@ -66,7 +68,8 @@ def run(
     train_rows : int, optional
         Train on this many rows of the image sets at most, for a run between quick and full (marked).
     n_jobs : int
-        Threads for training; verification is timed on one.
+        Processes that work on tasks at once, each on one thread, so that CPU times compare. They are
+        spawned: a script that asks for more than one needs ``if __name__ == "__main__":``.
     progress : callable, optional
         Called with a `runner.Event` at every step.
 
@@ -74,32 +77,43 @@ def run(
     -------
     Report
     """
-    from importlib import import_module
-
     from . import runner
 
     chosen = _known("tables", tables, TABLES)
     wanted = None if datasets is None else tuple(_known("datasets", datasets, DATASETS))
-    words = ["treeproof reproduce", *(chosen if tables is not None else [])]
-    words += [f"--datasets {','.join(wanted)}"] if wanted is not None else []
-    words += ["--quick"] if quick else []
+    if n_jobs < 1:
+        raise InvalidInputError(must_be("n_jobs", "at least 1", n_jobs))
     size = QUICK if quick else FULL
     if train_rows is not None:
         if train_rows < 100:
             raise InvalidInputError(must_be("train_rows", "at least 100", train_rows))
         size = replace(size, train_rows=train_rows)
-        words += [f"--train-rows {train_rows}"]
-    settings = Settings(size, wanted, _models(models), n_jobs, " ".join(words))
-    built = []
-    for name in chosen:
+    words = {
+        "--datasets": ",".join(wanted or ()), "--train-rows": train_rows, "--models": models, "--jobs": n_jobs,
+    }  # fmt: skip
+    command = ["treeproof reproduce", *(chosen if tables is not None else []), *(["--quick"] if quick else [])]
+    command += [f"{option} {value}" for option, value in words.items() if value]
+    data = os.environ.get("TREEPROOF_DATA")
+    command = [f"TREEPROOF_DATA={data}", *command] if data else command
+    settings = Settings(size, wanted, _models(models), " ".join(command))
+    build = partial(_build, chosen, settings)
+    return runner.run(build(), Path(out), settings, resume=resume, progress=progress, processes=n_jobs, build=build)
+
+
+def _build(names: list[str], settings: Settings) -> list:
+    """The tables of these names, for a run of this size."""
+    found = []
+    for name in names:
         module, function = TABLES[name]
-        built.append(getattr(import_module(f".{module}", __name__), function)(settings))
-    return runner.run(built, Path(out), settings, resume=resume, progress=progress)
+        found.append(getattr(import_module(f".{module}", __name__), function)(settings))
+    return found
 
 
 def _known(name: str, asked: Iterable[str] | None, known: Iterable[str]) -> list[str]:
     known = list(known)
     asked = known if asked is None else list(asked)
+    if not asked:
+        raise InvalidInputError(must_be(name, "among " + ", ".join(known), asked))
     for one in asked:
         if one not in known:
             raise InvalidInputError(must_be(name, "among " + ", ".join(known), one))

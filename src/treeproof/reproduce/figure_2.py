@@ -71,5 +71,5 @@ def _rounds(name: str, spec: ModelSpec, settings: Settings) -> Task:
             out.update({f"{key}_curve": curve, f"{key}_first": curve[0], f"{key}_last": curve[-1]})
         return out
 
-    reduced = verification.reductions(spec, settings.size)
+    reduced = verification.reductions(spec, limit)
     return Task(f"{NAME}/{name}", {"model": spec.settings, "rows": limit, "eps": EPS_1}, run, reduced)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,23 +190,29 @@ def now() -> str:
 
 def environment(settings: Settings, outcome: Outcome) -> dict[str, str]:
     """What a figure depends on besides the code: dates, versions, machine."""
-    versions = {"treeproof": __version__, "python": platform.python_version()}
-    for package in ("numpy", "scipy", "scikit-learn", "numba"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "unknown"
     finished = sorted(result["finished"] for result in outcome.results.values() if "finished" in result)
     span = f"{finished[0]} to {finished[-1]}" if finished else "none yet"
     return {
         "date": now(),
         "cells_finished": span,
-        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "machine": f"{platform.machine()}, {platform.system()}, {_cores()} cores",
+        "versions": _versions(),
+        "machine": f"{platform.machine()}, {platform.system()}, {cores()} cores",
         "command": settings.command,
         "size": _size(settings),
         "authors_models": str(settings.models) if settings.models else "none given",
     }
+
+
+@cache
+def _versions() -> str:
+    """Looked up once: it is slow, and a Ctrl-C inside the look-up's zip files would be lost."""
+    found = {"treeproof": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "scikit-learn", "numba"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "unknown"
+    return ", ".join(f"{name} {version}" for name, version in found.items())
 
 
 def _size(settings: Settings) -> str:
@@ -214,9 +222,8 @@ def _size(settings: Settings) -> str:
     return f"image sets trained on {rows} rows" if rows else "full"
 
 
-def _cores() -> int:
-    import os
-
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

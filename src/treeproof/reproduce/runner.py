@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .._errors import InvalidInputError, TreeproofError, must_be
-from ..datasets import DataUnavailableError
-from . import report
+from .._errors import InvalidInputError, must_be
+from . import pool, report
 from .settings import Settings
 from .store import CellStore
 from .tasks import Result, Row, Table, Task
@@ -57,7 +57,8 @@ def run(
     *,
     resume: bool = True,
     progress: Callable[[Event], None] | None = None,
-    workshop: Workshop | None = None,
+    processes: int = 1,
+    build: pool.Build | None = None,
 ) -> report.Report:
     """Compute every cell of `tables` that `out` does not hold yet, and write the report there.
 
@@ -74,8 +75,10 @@ def run(
         False forgets the cells that `out` holds (models too).
     progress : callable, optional
         Called with an `Event`.
-    workshop : Workshop, optional
-        For tests.
+    processes : int
+        How many tasks are worked on at once, where `build` is given.
+    build : callable, optional
+        What gives `tables` in another process; it must be picklable.
 
     Returns
     -------
@@ -88,47 +91,56 @@ def run(
         store.clear()
         for path in (out / "models").glob("*.json"):
             path.unlink(missing_ok=True)
-    shop = workshop or Workshop(out, settings)
     tasks = {task.name: task for table in tables for row in table.rows for task in row.tasks}
+    place = {name: number for number, name in enumerate(tasks, 1)}
     outcome = Outcome()
+
+    def hear(kind: str, name: str, **more: Any) -> None:
+        task = tasks[name]
+        if kind == "done":
+            # read back, so that a fresh run and a resumed one report the very same numbers
+            found = store.get(name, task.settings)
+            if found is None:
+                kind, more = "failed", {"message": f"its result is missing from {store.folder}", **more}
+            else:
+                outcome.results[name] = found
+        if kind == "failed":
+            outcome.failures[name] = more["message"]
+        if progress is not None:
+            progress(Event(kind, place[name], len(tasks), task, **more))
+        if kind in ("done", "failed"):
+            report.write(report.make(tables, outcome, settings), out)
+
     _collect(tasks.values(), store, outcome)
-    made = report.make(tables, outcome, settings)
+    for name in outcome.results:
+        hear("kept", name)
+    todo = [task for task in tasks.values() if task.name not in outcome.results]
+    grouped = pool.groups(todo)
     try:
-        for number, task in enumerate(tasks.values(), 1):
-            _do(task, store, shop, outcome, _teller(progress, number, len(tasks), task))
-            made = report.make(tables, outcome, settings)
-            report.write(made, out)
+        if build is not None and min(processes, len(grouped)) > 1:
+            pool.work(build, grouped, out, settings, processes, hear)
+        else:
+            shop = Workshop(out, settings)
+            for task in todo:
+                do(task, store, shop, partial(hear, name=task.name))
     finally:
+        made = report.make(tables, outcome, settings)
         report.write(made, out)
     return made
 
 
-def _teller(progress: Callable[[Event], None] | None, number: int, total: int, task: Task) -> Callable[..., None]:
-    def tell(kind: str, **more: Any) -> None:
-        if progress is not None:
-            progress(Event(kind, number, total, task, **more))
-
-    return tell
-
-
-def _do(task: Task, store: CellStore, shop: Workshop, outcome: Outcome, tell: Callable[..., None]) -> None:
-    if task.name in outcome.results:
-        tell("kept")
-        return
+def do(task: Task, store: CellStore, shop: Workshop, tell: Callable[..., None]) -> None:
+    """Compute one task and keep its result; `tell` gets the kind of event and what there is to say."""
     tell("start")
     start, work = time.perf_counter(), time.process_time()
     try:
         result = task.run(shop)
-    except (TreeproofError, DataUnavailableError, ImportError, MemoryError, FloatingPointError) as error:
-        outcome.failures[task.name] = f"{type(error).__name__}: {error}"
-        tell("failed", message=str(error), seconds=time.perf_counter() - start)
+    except Exception as error:  # whatever it is, hours of other cells do not depend on it
+        tell("failed", message=f"{type(error).__name__}: {error}", seconds=time.perf_counter() - start)
         return
-    seconds = time.perf_counter() - start
     kept = {**result, "task_seconds": time.process_time() - work, "finished": report.now()}
     store.put(task.name, task.settings, kept)
-    # read back, so that a fresh run and a resumed one report the very same numbers
-    outcome.results[task.name] = store.get(task.name, task.settings) or result
-    tell("done", seconds=seconds)
+    tell("done", seconds=time.perf_counter() - start)
 
 
 def _collect(tasks: Iterable[Task], store: CellStore, outcome: Outcome) -> None:

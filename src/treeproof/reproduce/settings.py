@@ -18,6 +18,8 @@ class Size:
         Training rows of the image sets, for stumps and additive models, and for trees.
     test_rows : int or None
         Test rows that are verified.
+    milp_rows : int or None
+        Test rows that the MILP decides on trees (stumps are quick enough for all).
     row_seconds, milp_seconds : float
         Time limits a row; a row that hits one counts as not verified.
     """
@@ -25,6 +27,7 @@ class Size:
     quick: bool = False
     train_rows: int | None = None
     test_rows: int | None = None
+    milp_rows: int | None = 200
     row_seconds: float = 20.0
     milp_seconds: float = 60.0
 
@@ -35,6 +38,10 @@ class Size:
     def testing(self, dataset: str) -> int | None:
         """How many test rows are verified."""
         return None if dataset in SMALL else self.test_rows
+
+    def deciding(self, dataset: str) -> int | None:
+        """How many test rows the MILP gets on trees."""
+        return None if dataset in SMALL else self.milp_rows
 
 
 FULL = Size()
@@ -48,7 +55,6 @@ class Settings:
     size: Size = FULL
     datasets: tuple[str, ...] | None = None
     models: Path | None = None
-    n_jobs: int = 1
     command: str = ""
 
     def wants(self, dataset: str) -> bool:

@@ -54,7 +54,11 @@ def table(settings: Settings) -> Table:
 def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) -> Row:
     size, eps = settings.size, line["eps"]
     methods: dict[str, Any] = {"grid": {"precision": line["precision"]}, "additive": {}}
-    task = verification.beside_milp(NAME, spec, size, norm=1, eps=eps, methods=methods)
+    milp = verification.beside_milp(NAME, spec, size, rows=size.testing(spec.dataset), norm=1, eps=eps, methods=methods)
+    own = {
+        name: verification.certify_task(NAME, spec, size, norm=1, eps=eps, method=name, **options)
+        for name, options in methods.items()
+    }
     l0 = _l0_task(spec, size)
     speed = line["milp_time"] / line["dp_time"]
     return Row(
@@ -65,9 +69,13 @@ def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) 
             "precision": f"{line['precision']:g}",
         },
         (
-            *verification.milp_quantities(task, line),
-            *verification.method_quantities(task, "grid", "DP", (line["dp_verified"], line["dp_time"], speed)),
-            *verification.method_quantities(task, "additive", "exact", (line["milp_verified"], None, None)),
+            *verification.milp_quantities(milp, line),
+            *verification.method_quantities(
+                own["grid"], milp, "grid", "DP", (line["dp_verified"], line["dp_time"], speed)
+            ),
+            *verification.method_quantities(
+                own["additive"], milp, "additive", "exact", (line["milp_verified"], None, None)
+            ),
             number(l0, "r_star", "l0 r*", NUMBER, line["l0_avg_r"]),
             number(l0, "verified", "l0 verified", PERCENT, line["l0_verified"]),
             number(l0, "seconds", "l0 time", SECONDS, line["l0_time"]),
@@ -84,4 +92,4 @@ def _l0_task(spec: ModelSpec, size: Size) -> Task:
         return measure.l0(shop.model(spec).ensemble, X, y)
 
     name = f"{NAME}/{spec.name}/l0"
-    return Task(name, {"model": spec.settings, "rows": limit}, run, verification.reductions(spec, size))
+    return Task(name, {"model": spec.settings, "rows": limit}, run, verification.reductions(spec, limit))

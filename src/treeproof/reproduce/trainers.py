@@ -62,14 +62,17 @@ def words(norm: float | None, eps: float) -> str:
     return f"l{'inf' if math.isinf(norm) else format(norm, 'g')} {eps:g}"
 
 
-def make(spec: ModelSpec, n_jobs: int, *, brief: bool = False):
-    """An unfitted estimator for `spec`; standard training is eps = 0. `brief` gives one of two rounds."""
+def make(spec: ModelSpec, *, brief: bool = False):
+    """An unfitted estimator for `spec`; standard training is eps = 0. `brief` gives one of two rounds.
+
+    On one thread: the run's processes share the cores, and CPU seconds then compare.
+    """
     norm, eps = (1.0, 0.0) if spec.norm is None else (spec.norm, spec.eps)
     options = dict(spec.options)
     if brief and "n_estimators" in options:
         options["n_estimators"] = 2
     estimator = getattr(treeproof, ESTIMATORS[spec.kind])
-    return estimator(norm=norm, eps=eps, n_jobs=n_jobs, **options)
+    return estimator(norm=norm, eps=eps, n_jobs=1, **options)
 
 
 def read_authors(path: Path, n_features: int) -> TreeEnsemble:

@@ -45,15 +45,22 @@ def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) 
     size, eps = settings.size, line["eps"]
     limits: dict[str, Any] = {"time_limit": size.row_seconds}
     methods = {"multilevel": {"K": line["K"], "L": line["L"], **limits}, "search": limits}
-    task = verification.beside_milp(NAME, spec, size, norm=1, eps=eps, methods=methods)
+    rows = size.deciding(spec.dataset)
+    milp = verification.beside_milp(NAME, spec, size, rows=rows, norm=1, eps=eps, methods=methods)
+    own = {
+        name: verification.certify_task(NAME, spec, size, norm=1, eps=eps, method=name, **options)
+        for name, options in methods.items()
+    }
     levels = (line["multilevel_verified"], line["multilevel_time"], line["milp_time"] / line["multilevel_time"])
     return Row(
         {"data set": line["dataset"], "model": whose, "eps": f"{eps:g}"},
         (
-            *verification.milp_quantities(task, line),
-            *verification.method_quantities(task, "multilevel", "multi-level", levels),
-            *verification.method_quantities(task, "search", "search", (line["milp_verified"], None, None)),
-            number(task, "search_unknown", "search undecided", NUMBER),
+            *verification.milp_quantities(milp, line),
+            *verification.method_quantities(own["multilevel"], milp, "multilevel", "multi-level", levels),
+            *verification.method_quantities(
+                own["search"], milp, "search", "search", (line["milp_verified"], None, None)
+            ),
+            number(own["search"], "unknown", "search undecided", NUMBER),
         ),
         line["dataset"],
     )

@@ -16,14 +16,14 @@ from .workshop import ModelSpec, Workshop
 OTHER_SPLIT = ("fashion-shoes",)  # prepared files whose rows are not divided as in the paper
 
 
-def reductions(spec: ModelSpec, size: Size, *, usual_rows: int | None = None) -> str:
-    """How a task falls short of the paper's experiment, in words; empty when it does not.
+def reductions(spec: ModelSpec, rows: int | None, *, usual_rows: int | None = None) -> str:
+    """How a task on `rows` test rows falls short of the paper's experiment, in words; empty when it does not.
 
     `usual_rows` are the training rows of the paper's own experiment, if not all.
     """
     notes = []
-    if size.testing(spec.dataset):
-        notes.append(f"{size.testing(spec.dataset)} of the test rows (fixed seed)")
+    if rows:
+        notes.append(f"{rows} of the test rows (fixed seed)")
     if spec.train_rows not in (None, usual_rows):
         notes.append(f"trained on {spec.train_rows} rows (fixed seed)")
     if datasets.source(spec.dataset) in OTHER_SPLIT:
@@ -59,7 +59,7 @@ def certify_task(
         return {**found, **measure.size(built.ensemble), "training_seconds": built.seconds}
 
     words = f"{table}/{spec.name}/l{norm:g} {eps:g}/{method}"
-    return Task(words, settings, run, reductions(spec, size, usual_rows=usual_rows))
+    return Task(words, settings, run, reductions(spec, limit, usual_rows=usual_rows))
 
 
 def beside_milp(
@@ -67,22 +67,22 @@ def beside_milp(
     spec: ModelSpec,
     size: Size,
     *,
+    rows: int | None,
     norm: float,
     eps: float,
     methods: Mapping[str, Mapping[str, Any]],
 ) -> Task:
-    """The MILP and other methods on the same rows, one after the other; `methods` are names with options."""
-    limit = size.testing(spec.dataset)
+    """The MILP and other methods on the same `rows`, one after the other; `methods` are names with options."""
     settings = {
-        "model": spec.settings, "norm": str(norm), "eps": eps, "rows": limit,
+        "model": spec.settings, "norm": str(norm), "eps": eps, "rows": rows,
         "methods": {name: dict(options) for name, options in methods.items()}, "seconds": size.milp_seconds,
     }  # fmt: skip
 
     def run(shop: Workshop) -> dict[str, Any]:
         ensemble = shop.model(spec).ensemble
-        X, y = shop.test_rows(spec.dataset, limit)
+        X, y = shop.test_rows(spec.dataset, rows)
         milp = measure.certified(ensemble, X, y, norm=norm, eps=eps, method="milp", time_limit=size.milp_seconds)
-        out = {f"milp_{key}": value for key, value in milp.items()} | measure.size(ensemble)
+        out = {f"milp_{key}": value for key, value in milp.items()}
         for name, options in methods.items():
             found = measure.certified(ensemble, X, y, norm=norm, eps=eps, method=name, **options)
             out.update({f"{name}_{key}": value for key, value in found.items()})
@@ -90,7 +90,7 @@ def beside_milp(
             out[f"{name}_agreement"] = agreement(found["letters"], milp["letters"])
         return out
 
-    return Task(f"{table}/{spec.name}/l{norm:g} {eps:g}", settings, run, reductions(spec, size))
+    return Task(f"{table}/{spec.name}/l{norm:g} {eps:g}/milp", settings, run, reductions(spec, rows))
 
 
 def agreement(mine: str, milp: str) -> str:
@@ -113,13 +113,16 @@ def milp_quantities(task: Task, paper: Mapping[str, Any]) -> list[Quantity]:
 
 
 def method_quantities(
-    task: Task, method: str, words: str, paper: tuple[float, float | None, float | None]
+    task: Task, milp: Task, method: str, words: str, paper: tuple[float, float | None, float | None]
 ) -> list[Quantity]:
-    """One method: errors, time, speed-up over the MILP and agreement with it; `paper` has the three figures."""
+    """One method: error and time on the rows of `task`; speed-up over the MILP and agreement on the rows of `milp`.
+
+    `paper` has the figures of the first three.
+    """
     verified, seconds, speedup = paper
     return [
-        number(task, f"{method}_verified", f"{words} verified", PERCENT, verified),
-        number(task, f"{method}_seconds", f"{words} time", SECONDS, seconds),
-        number(task, f"{method}_speedup", f"{words}, speed-up over MILP", TIMES, speedup),
-        number(task, f"{method}_agreement", f"{words} and MILP", TEXT),
+        number(task, "verified", f"{words} verified", PERCENT, verified),
+        number(task, "seconds", f"{words} time", SECONDS, seconds),
+        number(milp, f"{method}_speedup", f"{words}, speed-up over MILP", TIMES, speedup),
+        number(milp, f"{method}_agreement", f"{words} and MILP", TEXT),
     ]

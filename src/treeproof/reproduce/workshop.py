@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import datasets
-from .._errors import InvalidInputError
+from .._errors import InvalidInputError, TreeproofError
 from ..model import TreeEnsemble
 from . import trainers
 from .settings import Settings
@@ -85,7 +85,7 @@ class Workshop:
         self.store = CellStore(folder)
         # one image set is 75 MB: keep the two that neighbouring tasks use
         self._loaded = lru_cache(maxsize=2)(datasets.load)
-        self._missing: dict[str, datasets.DataUnavailableError] = {}
+        self._missing: dict[str, TreeproofError] = {}
 
     def data(self, name: str) -> datasets.Dataset:
         """A data set; one that cannot be had is asked for once, not by every task anew."""
@@ -93,7 +93,7 @@ class Workshop:
             raise self._missing[name]
         try:
             return self._loaded(name)
-        except datasets.DataUnavailableError as error:
+        except TreeproofError as error:
             self._missing[name] = error
             raise
 
@@ -119,8 +119,8 @@ class Workshop:
             return self._authors(spec)
         X, y = self.training_rows(spec.dataset, spec.train_rows)
         few = choose(len(X), COMPILING_ROWS)
-        trainers.make(spec, self.settings.n_jobs, brief=True).fit(X[few], y[few])  # so that compiling is not timed
-        estimator = trainers.make(spec, self.settings.n_jobs)
+        trainers.make(spec, brief=True).fit(X[few], y[few])  # so that compiling is not timed
+        estimator = trainers.make(spec)
         start = time.process_time()
         estimator.fit(X, y)
         seconds = time.process_time() - start
