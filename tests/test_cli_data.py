@@ -64,6 +64,44 @@ def test_fetch_loads_what_can_be_had(capsys):
     assert "diabetes: 614 + 154 rows from the package" in capsys.readouterr().out
 
 
+def test_fetch_takes_what_is_there_and_names_what_is_missing(capsys, monkeypatch):
+    """A set that cannot be had does not stop the next one; one line, code 2."""
+
+    def fetch(number):
+        raise datasets.DataUnavailableError("no network")
+
+    monkeypatch.setattr("treeproof.datasets.openml.fetch", fetch)
+    assert cli.run(["data", "fetch", "mnist", "diabetes"]) == 2
+    shown = capsys.readouterr()
+    assert "diabetes: 614 + 154 rows" in shown.out
+    assert shown.err.count("\n") == 1
+    assert "mnist.npz" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--datasets", "iris"], "datasets must be among breast-cancer"),
+        (["--datasets", ","], "datasets must be among breast-cancer"),
+        (["figure-2", "--datasets", "diabetes"], "has a row for the data sets"),
+        (["--models", "."], "models must be a folder with at least one of stumps_breast_cancer_linf.json"),
+        (["--models", "nowhere"], "'nowhere' does not exist"),
+        (["--out", "file"], "'file' is a file"),
+        (["--jobs", "0"], "0 is not in the range"),
+        (["--train-rows", "many"], "'many' is not a valid integer"),
+    ],
+)
+def test_wrong_uses_of_reproduce_are_one_line_and_code_2(tmp_path, monkeypatch, capsys, wrong, words):
+    """Nothing is computed, the line says what is allowed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert cli.run(["reproduce", "--quick", *wrong]) == 2
+    shown = capsys.readouterr()
+    assert words in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+
+
 def test_reproduce_list_names_every_table(capsys):
     """--list prints the names that TABLE may be."""
     assert cli.run(["reproduce", "--list"]) == 0

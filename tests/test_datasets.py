@@ -105,8 +105,10 @@ def test_float32_rows_are_the_float64_rows_rounded_once():
 
 def test_wrong_arguments_are_named():
     """An unknown name, type or folder gives one line that says what is allowed."""
-    with pytest.raises(InvalidInputError, match="name must be one of breast-cancer, diabetes"):
-        datasets.load("titanic")
+    for ask in (datasets.load, datasets.source):
+        for name in ("titanic", ["diabetes"], None):
+            with pytest.raises(InvalidInputError, match="name must be one of breast-cancer, diabetes"):
+                ask(name)
     with pytest.raises(InvalidInputError, match="dtype must be"):
         datasets.load("diabetes", dtype="float16")
     with pytest.raises(InvalidInputError, match="folder must be an existing folder"):
@@ -125,9 +127,10 @@ def test_treeproof_data_is_looked_at_first(monkeypatch, tmp_path):
     with pytest.raises(InvalidInputError, match=r"must have the checksum .* load with verify=False"):
         datasets.load("diabetes")
     assert datasets.load("diabetes", verify=False).X_train.shape == (614, 8)
-    path.write_text("a,b\n1,x\n")
-    with pytest.raises(InvalidInputError, match="comma-separated diabetes table"):
-        datasets.load("diabetes")
+    for content in (b"a,b\n1,x\n", b"", b"a,b\n", b"\xff\xfe\x00\x80", b"a,b\n1,2\n1,2,3\n"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInputError, match=r"diabetes.csv must hold the (comma-separated )?diabetes table"):
+            datasets.load("diabetes")
     monkeypatch.setenv("TREEPROOF_DATA", str(tmp_path / "gone"))
     with pytest.raises(InvalidInputError, match="TREEPROOF_DATA must be an existing folder"):
         datasets.load("diabetes")

@@ -187,8 +187,9 @@ def test_workers_give_what_one_process_gives(tmp_path):
     made = runner.run(build(), tmp_path / "out", Settings(), processes=2, build=build, progress=events.append)
     assert numbers(made)[::2] == numbers(run_fake(tmp_path / "other", tmp_path / "log2"))[::2]
     assert sorted(done(tmp_path / "log")) == list(range(COUNT))
-    told = sorted((event.number, event.kind) for event in events)
-    assert told == sorted((number, kind) for number in range(1, COUNT + 1) for kind in ("start", "done"))
+    told = sorted((event.task.name, event.kind) for event in events)
+    assert told == sorted((f"fake/{index}", kind) for index in range(COUNT) for kind in ("start", "done"))
+    assert [event.number for event in events if event.kind == "done"] == list(range(1, COUNT + 1))
 
 
 def test_a_worker_that_fails_or_dies_costs_its_own_cell_only(tmp_path):

@@ -12,8 +12,8 @@ import treeproof
 import treeproof.datasets
 from treeproof import reproduce
 from treeproof._errors import InvalidInputError
-from treeproof.reproduce import paper, runner, trainers
-from treeproof.reproduce.settings import FULL, QUICK, Settings
+from treeproof.reproduce import paper, trainers
+from treeproof.reproduce.settings import FULL, QUICK, SMALL, Settings
 from treeproof.reproduce.tasks import Table, Task
 
 
@@ -49,7 +49,7 @@ def test_every_figure_of_the_paper_is_in_a_table(size):
 
 @pytest.mark.parametrize("size", [FULL, QUICK])
 def test_task_names_are_unique_and_reductions_are_marked(size, monkeypatch, tmp_path):
-    """Two tasks of one name would share a cell; marks: the image rows of a quick run."""
+    """Two tasks of one name would share a cell; marks: the image rows of a quick run, the MILP's 200 of a full one."""
     monkeypatch.delenv("TREEPROOF_DATA", raising=False)
     monkeypatch.setenv("TREEPROOF_CACHE", str(tmp_path))
     seen: dict[str, dict] = {}
@@ -57,10 +57,12 @@ def test_task_names_are_unique_and_reductions_are_marked(size, monkeypatch, tmp_
         for row in table.rows:
             for task in row.tasks:
                 assert seen.setdefault(task.name, task.settings) == task.settings
+                image = row.dataset not in SMALL
                 if size.quick:
-                    assert bool(task.reduced) == (row.dataset not in ("breast-cancer", "diabetes")), task.name
+                    assert bool(task.reduced) == image, task.name
                 else:
-                    assert not task.reduced, task.name
+                    milp = table.name == "tree-verification" and task.name.endswith("/milp") and image
+                    assert task.reduced == ("200 of the test rows (fixed seed)" if milp else ""), task.name
 
 
 def test_rows_divided_otherwise_are_marked_and_are_other_cells(monkeypatch, tmp_path):
@@ -97,11 +99,12 @@ def test_train_rows_is_a_marked_run_of_its_own(tmp_path):
         for row in table.rows:
             for task in row.tasks:
                 usual = table.name == "l2-tree-training"  # 1,000 rows in the paper too
-                if row.dataset in ("breast-cancer", "diabetes") or "authors" in task.name or usual:
+                if row.dataset in SMALL or "authors" in task.name or usual:
                     assert "trained on" not in task.reduced
                 else:
                     assert "trained on" in task.reduced, task.name
-                    assert "of the test rows" not in task.reduced
+                    milp = table.name == "tree-verification" and task.name.endswith("/milp")
+                    assert ("of the test rows" in task.reduced) == (milp and row.dataset not in SMALL)
     with pytest.raises(InvalidInputError, match="train_rows must be at least 100"):
         reproduce.run(train_rows=3, out=tmp_path)
 
@@ -123,7 +126,9 @@ def test_wrong_names_and_folders_are_refused(tmp_path):
         reproduce.run(models=tmp_path / "no", out=tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInputError, match="out must be a folder"):
-        runner.run([], tmp_path / "file", Settings())
+        reproduce.run(out=tmp_path / "file")
+    with pytest.raises(InvalidInputError, match="n_jobs must be at least 1"):
+        reproduce.run(n_jobs=0, out=tmp_path)
 
 
 def test_a_real_table_runs_and_resumes(tmp_path):

@@ -54,9 +54,16 @@ def fetch(names: tuple[str, ...]) -> None:
     """Load data sets once (all by default), so that later commands need no network."""
     from .. import datasets
 
+    missing = []
     for name in names or datasets.names():
-        data = datasets.load(name, dtype="float32")
-        click.echo(f"{name}: {len(data.X_train)} + {len(data.X_test)} rows from {data.where}")
+        try:
+            data = datasets.load(name, dtype="float32")
+        except datasets.DataUnavailableError as error:  # the others may be had
+            missing.append(str(error))
+        else:
+            click.echo(f"{name}: {len(data.X_train)} + {len(data.X_test)} rows from {data.where}")
+    if missing:
+        raise datasets.DataUnavailableError(" ".join(dict.fromkeys(missing)))
 
 
 @command.command("export")

@@ -61,7 +61,7 @@ def command(tables, datasets, quick, out, resume, models, train_rows, jobs, list
 
 def _tell(event) -> None:
     """One line a task on standard error."""
-    place = f"[{event.number}/{event.total}]"
+    place = f"[{event.number}/{event.total} done]"
     name = event.task.name
     if event.kind == "start":
         click.echo(f"{place} {name} ...", err=True)

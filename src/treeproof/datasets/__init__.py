@@ -26,7 +26,7 @@ def names() -> tuple[str, ...]:
 
 def source(name: str, folder: str | os.PathLike | None = None) -> str:
     """Which source `load` would cut data set `name` from: fashion-shoes has two, with different splits."""
-    return raw.locate(ENTRIES[name].sources, raw.prepared_folder(folder))[0]
+    return raw.locate(_entry(name).sources, raw.prepared_folder(folder))[0]
 
 
 def load(
@@ -72,17 +72,21 @@ def load(
     >>> data.X_train.shape, data.X_test.shape, data.class_names
     ((614, 8), (154, 8), ('healthy', 'diabetic'))
     """
-    if name not in ENTRIES:
-        raise InvalidInputError(must_be("name", "one of " + ", ".join(ENTRIES), name))
+    entry = _entry(name)
     if dtype not in ("float32", "float64"):
         raise InvalidInputError(must_be("dtype", "'float32' or 'float64'", dtype))
     if drop_id and name != "breast-cancer":
         raise InvalidInputError(must_be("drop_id", "False except for breast-cancer", drop_id))
-    entry = ENTRIES[name]
     place = raw.prepared_folder(folder)
     if entry.image:
         return _load_images(entry, place, dtype, download, verify)
     return _load_table(entry, place, dtype, drop_id, verify)
+
+
+def _entry(name: str) -> Entry:
+    if not isinstance(name, str) or name not in ENTRIES:
+        raise InvalidInputError(must_be("name", "one of " + ", ".join(ENTRIES), name))
+    return ENTRIES[name]
 
 
 def _load_table(entry: Entry, place, dtype: str, drop_id: bool, verify: bool) -> Dataset:

@@ -44,11 +44,11 @@ def table(source: str, folder: Path | None, verify: bool) -> tuple[np.ndarray, t
     """Return a table's rows (class last), feature names, and where they came from."""
     _, path = locate((source,), folder)
     if path is not None:
-        rows, names = tables.parse(source, path.read_text(encoding="utf-8"), path)
+        rows, names = tables.parse(source, path.read_bytes(), path)
         where = str(path)
     else:
         where = "the package"
-        rows, names = tables.parse(source, tables.embedded_text(source), where)
+        rows, names = tables.parse(source, tables.embedded(source), where)
     _check(source, where, checksums.of_table(rows), verify)
     return rows, names, where
 

@@ -13,17 +13,17 @@ from .._errors import InvalidInputError
 from .catalogue import FEATURE_NAMES, SOURCES
 
 
-def embedded_text(source: str) -> str:
-    """The text of a table that the package carries."""
+def embedded(source: str) -> bytes:
+    """The file of a table that the package carries."""
     packed = resources.files(__package__).joinpath("tables", SOURCES[source].file + ".gz").read_bytes()
-    return gzip.decompress(packed).decode("ascii")
+    return gzip.decompress(packed)
 
 
-def parse(source: str, text: str, path: Path | str) -> tuple[np.ndarray, tuple[str, ...]]:
+def parse(source: str, content: bytes, path: Path | str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the rows and the feature names of table `source`."""
     names: tuple[str, ...]
-    lines = list(csv.reader(text.splitlines()))
     try:
+        lines = list(csv.reader(content.decode("utf-8-sig").splitlines()))
         if source == "breast-cancer":
             rows = np.array([line for line in lines if line and "?" not in line], dtype=np.float64)
             names = FEATURE_NAMES[source]
@@ -31,7 +31,7 @@ def parse(source: str, text: str, path: Path | str) -> tuple[np.ndarray, tuple[s
         else:
             rows = np.array([line for line in lines[1:] if line], dtype=np.float64)
             names = tuple(lines[0][:-1])
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, csv.Error) as error:
         raise InvalidInputError(
             f"{path} must hold the comma-separated {source} table. Reading it failed: {error}."
         ) from error

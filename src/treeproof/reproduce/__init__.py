@@ -121,10 +121,15 @@ def _known(name: str, asked: Iterable[str] | None, known: Iterable[str]) -> list
 
 
 def _models(folder: str | os.PathLike | None) -> Path | None:
+    from .workshop import AUTHORS, authors_file
+
     if folder is not None:
         path = Path(folder)
         if not path.is_dir():
             raise InvalidInputError(must_be("models", "an existing folder", str(folder)))
+        if not any(authors_file(path, name) for name in AUTHORS.values()):
+            files = ", ".join(AUTHORS.values())
+            raise InvalidInputError(must_be("models", f"a folder with at least one of {files}", str(folder)))
         return path
     data = os.environ.get("TREEPROOF_DATA")
     beside = Path(data).resolve().parent / "models" if data else None

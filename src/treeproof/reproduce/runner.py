@@ -25,7 +25,7 @@ class Event:
     ----------
     kind : {"start", "kept", "done", "failed"}
     number, total : int
-        Of the tasks, in order.
+        How many tasks are finished, this one included, of how many.
     task : Task
     seconds : float
     message : str
@@ -92,8 +92,12 @@ def run(
         for path in (out / "models").glob("*.json"):
             path.unlink(missing_ok=True)
     tasks = {task.name: task for table in tables for row in table.rows for task in row.tasks}
-    place = {name: number for number, name in enumerate(tasks, 1)}
+    if not tasks:
+        raise InvalidInputError(
+            "None of the tables that were asked for has a row for the data sets that were asked for."
+        )
     outcome = Outcome()
+    told: set[str] = set()
 
     def hear(kind: str, name: str, **more: Any) -> None:
         task = tasks[name]
@@ -106,8 +110,10 @@ def run(
                 outcome.results[name] = found
         if kind == "failed":
             outcome.failures[name] = more["message"]
+        if kind != "start":
+            told.add(name)
         if progress is not None:
-            progress(Event(kind, place[name], len(tasks), task, **more))
+            progress(Event(kind, len(told), len(tasks), task, **more))
         if kind in ("done", "failed"):
             report.write(report.make(tables, outcome, settings), out)
 

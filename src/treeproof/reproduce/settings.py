@@ -45,7 +45,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(quick=True, train_rows=800, test_rows=100, row_seconds=0.5, milp_seconds=5.0)
+QUICK = Size(quick=True, train_rows=800, test_rows=100, milp_rows=100, row_seconds=0.5, milp_seconds=5.0)
 
 
 @dataclass(frozen=True)

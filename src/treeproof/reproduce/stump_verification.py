@@ -16,11 +16,6 @@ from .trainers import STUMPS
 from .workshop import ModelSpec, Workshop, authors_spec
 
 NAME = "stump-verification"
-AUTHORS = {
-    "breast-cancer": "stumps_breast_cancer_linf.json",
-    "diabetes": "stumps_diabetes_linf.json",
-    "mnist-1-5": "stumps_mnist_1_5_linf.json",
-}
 
 
 def table(settings: Settings) -> Table:
@@ -28,7 +23,7 @@ def table(settings: Settings) -> Table:
     rows = []
     for line in paper.rows("stump_verification"):
         dataset, eps = line["dataset"], line["eps"]
-        published = authors_spec(settings.models, dataset, AUTHORS.get(dataset))
+        published = authors_spec(settings.models, "stumps", dataset)
         if published is not None:
             rows.append(_row("the authors'", published, line, settings))
         spec = ModelSpec(

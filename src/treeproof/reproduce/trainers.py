@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import treeproof
 
+from .._errors import InvalidInputError
 from ..model import TreeEnsemble
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ def make(spec: ModelSpec, *, brief: bool = False):
 
 def read_authors(path: Path, n_features: int) -> TreeEnsemble:
     """A model that the paper's authors published, as converted in ``models/authors``."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return TreeEnsemble.from_trees(
-        content["trees"], n_features=n_features, source={"library": "the paper's authors", "file": path.name}
-    )
+    source = {"library": "the paper's authors", "file": path.name}
+    try:
+        trees = json.loads(path.read_text(encoding="utf-8"))["trees"]
+        return TreeEnsemble.from_trees(trees, n_features=n_features, source=source)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"{path} must be a model of the paper's authors. Reading it failed: {error}."
+        ) from error

@@ -16,7 +16,6 @@ from .trainers import TREES
 from .workshop import ModelSpec, authors_spec
 
 NAME = "tree-verification"
-AUTHORS = {"mnist-1-5": "trees_mnist_1_5_linf.json"}
 DEPTH = 4
 
 
@@ -25,7 +24,7 @@ def table(settings: Settings) -> Table:
     rows = []
     for line in paper.rows("tree_verification"):
         dataset, size = line["dataset"], settings.size
-        published = authors_spec(settings.models, dataset, AUTHORS.get(dataset))
+        published = authors_spec(settings.models, "trees", dataset)
         if published is not None:
             rows.append(_row("the authors' (10 trees)", published, line, settings))
         options = {"n_estimators": 20, "max_depth": DEPTH, **TREES}

@@ -20,6 +20,12 @@ from . import trainers
 from .settings import Settings
 from .store import CellStore, file_name, write_atomically
 
+AUTHORS = {  # what the paper's authors published, by kind and data set
+    ("stumps", "breast-cancer"): "stumps_breast_cancer_linf.json",
+    ("stumps", "diabetes"): "stumps_diabetes_linf.json",
+    ("stumps", "mnist-1-5"): "stumps_mnist_1_5_linf.json",
+    ("trees", "mnist-1-5"): "trees_mnist_1_5_linf.json",
+}
 SEED = 0
 COMPILING_ROWS = 60
 
@@ -143,8 +149,9 @@ def choose(count: int, limit: int | None) -> np.ndarray:
     return np.sort(np.random.default_rng(SEED).permutation(count)[:limit])
 
 
-def authors_spec(folder: Path | None, dataset: str, name: str | None) -> ModelSpec | None:
+def authors_spec(folder: Path | None, kind: str, dataset: str) -> ModelSpec | None:
     """The published model for a data set, if its file is there; other contents make another model."""
+    name = AUTHORS.get((kind, dataset))
     file = authors_file(folder, name) if name else None
     if file is None:
         return None
