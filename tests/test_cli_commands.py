@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -281,6 +283,12 @@ WRONG = {
     "an unknown option": (["{model}", "{rows}", "--nrom", "1"], "--nrom"),
     "a missing argument": (["{model}"], "DATA"),
     "labels without a target": (["{model}", "{rows}", "--norm", "1", "--eps", "1", "--label-map", "a=bad"], "--target"),
+    "an infinite budget": (["{model}", "{rows}", "--norm", "1", "--eps", "inf"], "finite budget"),
+    "a negative seed": (["{model}", "{rows}", "--norm", "1", "--eps", "1", "--sample", "2", "--seed", "-1"], "--seed"),
+    "an output that is the input": (
+        ["{model}", "{rows}", "--norm", "1", "--eps", "1", "--out", "{rows}"],
+        "one of the files that are read",
+    ),
     "a threat file that is absent": (["{model}", "{rows}", "--threat", "no.toml"], "cannot be read"),
     "an image of the wrong size": (
         ["{model}", "{rows}", "--norm", "1", "--eps", "1", "--report", "{folder}/r.html", "--image-shape", "2x2"],
@@ -345,6 +353,76 @@ def test_every_command_explains_itself(capsys):
         code, out, _ = call(capsys, name, "--help")
         assert code == 0
         assert f"treeproof {name}" in out
+
+
+def test_nothing_asked_shows_the_help(capsys):
+    code, out, err = call(capsys)
+    assert (code, out) == (2, "")
+    assert "certify" in err
+    assert err.count("\n") > 10
+
+
+def test_a_number_is_no_target(capsys, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "\n".join(f"{i % 7},{i / 9}" for i in range(300)))
+    words = ("train", "additive", path, "--target", "b", "--norm", 1, "--eps", 0.1, "--out", tmp_path / "m.json")
+    code, _, err = call(capsys, *words)
+    assert code == 2
+    assert "300 different labels" in err
+
+
+def test_missing_values_are_kept_only_when_asked_and_are_told(capsys, files, tmp_path, model):
+    """A missing value is an input error until --allow-missing; then the answer says how many rows have one."""
+    from dataclasses import replace
+
+    replace(model, accepts_missing=True).save(tmp_path / "takes.json")
+    rows = tmp_path / "rows.csv"
+    rows.write_text("income,age,visits\n0.1,0.2,0.3\n0.1,,0.3\n")
+    words = ("certify", tmp_path / "takes.json", rows, "--norm", 1, "--eps", 0.1)
+    code, _, err = call(capsys, *words)
+    assert code == 2
+    assert "'age', line 3" in err
+    assert "--allow-missing" in err
+    code, out, _ = call(capsys, *words, "--allow-missing")
+    assert code == 0
+    assert "2 rows, 1 with missing values" in out
+    code, out, _ = call(capsys, *words, "--allow-missing", "--json")
+    assert json.loads(out)["rows_with_missing_values"] == 1
+
+
+def test_time_limits_and_seconds_leave_compiling_out():
+    """The clock of limits and results stands still while numba compiles."""
+    from treeproof import _clock
+
+    compiling, before = _clock.compiling, _clock.clock()
+    heard = []
+    _clock.announce_compiling(lambda: heard.append(1))
+    for _ in range(2):
+        compiling.start()
+        compiling.start()  # a function that the first calls
+        time.sleep(0.05)
+        compiling.end()
+        compiling.end()
+    assert _clock.clock() - before < 0.05
+    assert heard == [1]
+
+
+def test_training_follows_its_rounds(capsys, files, tmp_path, monkeypatch):
+    """The bar of `train` hears every round of each kind, and the last is the whole."""
+    from treeproof.cli import console
+
+    @contextlib.contextmanager
+    def listen(label, total, quiet=False):
+        yield lambda done, total: heard.append((done, total))
+
+    monkeypatch.setattr(console, "watched", lambda: True)
+    monkeypatch.setattr(console, "progress", listen)
+    for kind, rounds in (("stumps", "n_estimators=3"), ("trees", "n_estimators=3"), ("additive", "max_epochs=3")):
+        heard: list = []
+        words = ("train", kind, files / "rows.csv", "--target", "label", "--norm", 1, "--eps", 0.01, "--set", rounds)
+        extra = ("--set", "epochs=3") if kind == "additive" else ()
+        assert call(capsys, *words, *extra, "--out", tmp_path / "m.json")[0] == 0
+        assert heard == [(1, 3), (2, 3), (3, 3)], kind
 
 
 def test_python_dash_m_runs_the_command():

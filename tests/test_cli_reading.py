@@ -78,14 +78,50 @@ def test_without_names_columns_go_by_position(write):
     assert rows.y.tolist() == [0, 1]
 
 
+def named(*names: str) -> TreeEnsemble:
+    cuts = list(range(len(names)))
+    return TreeEnsemble.from_stumps(cuts, [0.5] * len(cuts), [-1.0] * len(cuts), [1.0] * len(cuts), feature_names=names)
+
+
+def test_positions_are_never_guessed_where_names_differ(write):
+    """A model whose names end in numbers is still matched by name: a missing x2 is not replaced by another column."""
+    path = write("x1,x3,amount,y\n1,3,9,0\n")
+    with pytest.raises(InvalidInputError, match="Got no column 'x2'"):
+        rows_for_model(path, named("x1", "x2", "x3"), target="y")
+    with pytest.raises(InvalidInputError, match="Got no column 'x5'"):
+        rows_for_model(path, named("x5", "x7", "x9"), target="y")
+    for names in (("f0", "f1", "f2"), ("1", "2", "3")):
+        assert rows_for_model(path, named(*names), target="y").X.tolist() == [[1.0, 3.0, 9.0]]
+    numbered = write("0,x,1,2\n1,0,2,3\n".replace("x", "y"))
+    assert rows_for_model(numbered, named("age", "income", "visits"), target="y").X.tolist() == [[1.0, 2.0, 3.0]]
+
+
+def test_lightgbm_s_underscores_are_the_table_s_spaces(write):
+    path = write("late payments,debt ratio\n1,2\n")
+    assert rows_for_model(path, named("debt_ratio", "late_payments")).X.tolist() == [[2.0, 1.0]]
+    with pytest.raises(InvalidInputError, match="Got no column 'debt_ratio'"):
+        rows_for_model(write("debt ratio,debt\tratio\n1,2\n"), named("debt_ratio"))
+
+
+def test_a_column_of_row_numbers_is_recognised(write):
+    bare = TreeEnsemble.from_stumps([0, 1], [0.5, 2.0], [-1.0, -1.0], [1.5, 1.0])
+    with pytest.raises(InvalidInputError, match="index=False"):
+        rows_for_model(write(",a,b,y\n0,1,2,0\n"), bare, target="y")
+
+
 def test_missing_values_only_where_the_model_takes_them(model, write):
     from dataclasses import replace
 
     path = write("income,age\n1,2\n,NA\n")
     with pytest.raises(InvalidInputError, match=r"does not take missing values.*'income', line 3"):
         rows_for_model(path, model)
-    rows = rows_for_model(path, replace(model, accepts_missing=True))
+    takes = replace(model, accepts_missing=True)
+    with pytest.raises(InvalidInputError, match=r"'income', line 3.*--allow-missing"):
+        rows_for_model(path, takes)
+    rows = rows_for_model(path, takes, allow_missing=True)
     assert np.isnan(rows.X[1]).all()
+    with pytest.raises(InvalidInputError, match="does not take missing values"):
+        rows_for_model(path, model, allow_missing=True)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +134,9 @@ def test_missing_values_only_where_the_model_takes_them(model, write):
         ("income,age\n1,inf\n", "must hold finite numbers. Got 'inf' in line 2"),
         ("income,age\n1,2\n1\n", "line 3 must have 2 cells. Got 1"),
         ("income,age\n", "at least one row"),
+        ("income,age\n1_000,2\n", "Got '1_000' in line 2"),
+        ('income,"age\nin years"\n1,2\n', "Got no column 'age'"),
+        ('"income",age\n"1\n",2\n3,x\n', "Got 'x' in line 4"),
         ("", "first line must name the columns"),
         ("1,2\n3,4\n", "Give --no-header"),
         ("income,age,age\n1,2,3\n", "Got 'age' twice"),
@@ -129,12 +168,18 @@ def test_labels_agree_as_text_or_as_number():
 
 
 def test_an_unknown_class_is_refused_with_the_way_out():
-    with pytest.raises(InvalidInputError, match=r"model's classes, 0, 1. Got 'yes'.*--label-map yes=0"):
-        match_labels(np.array(["yes", "1"]), np.array([0, 1]), None, "rows.csv: column 'y'")
+    with pytest.raises(InvalidInputError, match=r"model's classes, 0, 1. Got 'no', 'yes'.*--label-map no=0,yes=1"):
+        match_labels(np.array(["yes", "no", "1"]), np.array([0, 1]), None, "rows.csv: column 'y'")
+    with pytest.raises(InvalidInputError, match=r"Got 'b'.*--label-map a=1,b=0"):
+        match_labels(np.array(["a", "b"]), np.array([0, 1]), {"a": "1"}, "y")
+    with pytest.raises(InvalidInputError, match="must lead to the model's classes, 0, 1. Got a=2"):
+        match_labels(np.array(["1"]), np.array([0, 1]), {"a": "2"}, "y")
     with pytest.raises(InvalidInputError, match="Got 'nan'"):
         match_labels(np.array(["nan"]), np.array([0, 1]), None, "y")
     with pytest.raises(InvalidInputError, match="yes=1,no=0"):
         read_label_map("yes")
+    with pytest.raises(InvalidInputError, match="one meaning"):
+        read_label_map("yes=1,yes=0")
 
 
 def test_labels_to_train_on():
@@ -202,6 +247,10 @@ def test_a_threat_file_names_features_and_patterns(write):
     assert threat.eps == 2
 
 
+def test_a_bom_of_a_threat_file_is_understood(write):
+    assert resolved(write, "\ufeffnorm = 1\neps = 2\n").eps == 2
+
+
 def test_the_command_line_overrules_the_file(write):
     threat = resolved(write, "norm = 1\neps = 2\n", norm=np.inf, eps=0.5)
     assert (threat.norm, threat.eps) == (np.inf, 0.5)
@@ -224,6 +273,9 @@ def test_a_threat_written_by_to_dict_reads_back(write):
         ("norm = 1\n[features.salary]\nscale = 1\n", "Got 'salary'"),
         ("norm = 1\n[features.age]\nspeed = 1\n", "Got 'speed'"),
         ("norm = 1\n[features.age]\nfrozen = 'no'\n", "true or false"),
+        ("norm = 1\n[features.age]\nscale = true\n", "Got True"),
+        ("norm = 1\n[features.age]\ndirection = 3\n", "direction of feature 3 (age) must be -1, 0 or +1"),
+        ("norm = 1\n[features.age]\nlower = 3\nupper = 2\n", "upper 2 for feature 3 (age)"),
         ("norm = 1\n[features]\nage = 3\n", "must be a table"),
         ("norm = \n", "must be TOML"),
     ],

@@ -14,6 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core import event
+
+from ._clock import compiling
+
+
+class _Listener(event.Listener):
+    """Tells the clock when numba compiles."""
+
+    def on_start(self, event) -> None:
+        compiling.start()
+
+    def on_end(self, event) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Listener())
 
 
 @cache

@@ -107,15 +107,15 @@ class Threat:
         upper = _column("upper", self.upper, d, names, np.inf)
         direction = _column("direction", self.direction, d, names, 0.0)
         frozen = _mask("frozen", self.frozen, d, names)
-        _require(scale, (scale >= _SMALLEST) & (scale <= _LARGEST), "scale", "positive, from 1e-60 to 1e60")
-        _require(lower, ~np.isnan(lower), "lower", "a number, not NaN")
-        _require(upper, ~np.isnan(upper), "upper", "a number, not NaN")
-        _require(direction, np.isin(direction, (-1, 0, 1)), "direction", "-1, 0 or +1")
+        _require(scale, (scale >= _SMALLEST) & (scale <= _LARGEST), "scale", "positive, from 1e-60 to 1e60", names)
+        _require(lower, ~np.isnan(lower), "lower", "a number, not NaN", names)
+        _require(upper, ~np.isnan(upper), "upper", "a number, not NaN", names)
+        _require(direction, np.isin(direction, (-1, 0, 1)), "direction", "-1, 0 or +1", names)
         if np.any(lower > upper):
             j = int(np.flatnonzero(lower > upper)[0])
             raise InvalidThreatError(
                 f"lower must be at most upper for every feature. Got lower {lower[j]:g} and upper {upper[j]:g} "
-                f"for feature {j} instead."
+                f"for {_called(j, names)} instead."
             )
         return ResolvedThreat(
             norm=self.norm,
@@ -320,6 +320,8 @@ def _column(name: str, given, d: int, names, default: float) -> np.ndarray:
         return out
     try:
         array = np.asarray(given, dtype=np.float64)
+        if np.asarray(given).dtype == bool:
+            raise TypeError
     except (TypeError, ValueError):
         array = np.full(0, np.nan)
     if array.shape not in ((), (d,)):
@@ -331,9 +333,11 @@ def _column(name: str, given, d: int, names, default: float) -> np.ndarray:
 
 def _number(name: str, number) -> float:
     try:
-        return float(number)
+        if not isinstance(number, (bool, np.bool_)):
+            return float(number)
     except (TypeError, ValueError):
-        raise InvalidThreatError(must_be(f"{name}'s entries", "numbers", number)) from None
+        pass
+    raise InvalidThreatError(must_be(f"{name}'s entries", "numbers", number))
 
 
 def _mask(name: str, given, d: int, names) -> np.ndarray:
@@ -359,7 +363,11 @@ def _mask(name: str, given, d: int, names) -> np.ndarray:
     return out
 
 
-def _require(column: np.ndarray, good: np.ndarray, name: str, rule: str) -> None:
+def _require(column: np.ndarray, good: np.ndarray, name: str, rule: str, names) -> None:
     if not np.all(good):
         j = int(np.flatnonzero(~good)[0])
-        raise InvalidThreatError(must_be(f"{name} of feature {j}", rule, float(column[j])))
+        raise InvalidThreatError(must_be(f"{name} of {_called(j, names)}", rule, float(column[j])))
+
+
+def _called(j: int, names) -> str:
+    return f"feature {j}" + (f" ({names[j]})" if names is not None else "")

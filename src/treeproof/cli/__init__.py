@@ -58,6 +58,9 @@ def run(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) and not isinstance(code, bool) else 0
     except click.UsageError as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # nothing was asked
+            click.echo(error.format_message(), err=True)
+            return 2
         where = f" ({error.ctx.command_path} --help shows how)" if error.ctx else ""
         return _fail(error.format_message() + where)
     except click.ClickException as error:

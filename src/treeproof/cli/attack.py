@@ -34,7 +34,7 @@ def command(model: str, data: str, **settings: Any) -> int:
     \b
       treeproof attack model.json rows.csv --target label --norm 1 --eps 0.3 --out counterexamples.csv
     """
-    check_writable(settings["out"], (".csv",))
+    check_writable(settings["out"], (".csv",), (model, data, settings["threat"]))
     job = prepare(model, data, settings, eps_needed=not settings["nearest"])
     found = _look(job, settings)
     from ..reporting.analysis import feature_uses, moved_rows

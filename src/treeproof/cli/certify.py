@@ -43,8 +43,9 @@ def command(model: str, data: str, **settings: Any) -> int:
       treeproof certify model.json rows.csv --target label --norm 1 --eps 0.3
       treeproof certify model.json rows.csv --threat threat.toml --report report.html --fail-above 10%
     """
-    check_writable(settings["out"], KINDS)
-    check_writable(settings["report"], (".html", ".htm"))
+    inputs = (model, data, settings["threat"])
+    check_writable(settings["out"], KINDS, inputs)
+    check_writable(settings["report"], (".html", ".htm"), inputs)
     job = prepare(model, data, settings)
     if settings["image_shape"]:
         from ..reporting.html import check_image_shape
@@ -97,16 +98,7 @@ def show(job: Job, found: Certificates, gate: float | None, settings: dict[str, 
     from ..reporting.tables import certificates_table, facts_table
 
     limits = words.limit_words(job.threat, job.model.n_features)
-    summary = job.model.summary()
-    console.show(
-        facts_table(
-            {
-                "model": f"{job.path}: {summary.source}, {words.rows_of(summary.trees, 'tree')}",
-                "rows": f"{job.rows.source}: {words.rows_of(len(job.rows))}",
-                "adversary": "; ".join([words.move_words(job.threat), *limits]),
-            }
-        )
-    )
+    console.show(facts_table({**job.lines(), "adversary": "; ".join([words.move_words(job.threat), *limits])}))
     console.show("")
     console.show(certificates_table(found))
     for name in ("out", "report"):

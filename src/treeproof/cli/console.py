@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,13 @@ def note(text: str, quiet: bool = False) -> None:
     """A remark for a person; nothing in a pipe or with ``--quiet``."""
     if watched() and not quiet:
         click.secho(text, err=True, dim=True)
+
+
+def tell_of_compiling() -> None:
+    """Have a remark said if something must be compiled: the first call on a machine waits for it."""
+    from .._clock import announce_compiling
+
+    announce_compiling(lambda: note("compiling the fast loops, once on this machine..."))
 
 
 def show(renderable) -> None:
@@ -60,10 +68,10 @@ def plain(thing: Any) -> Any:
 
 
 @contextmanager
-def progress(label: str, total: int, quiet: bool = False) -> Iterator[Any]:
-    """A bar with the time left; yields a function ``advance(n=1)`` (which does nothing in a pipe)."""
+def progress(label: str, total: int | None, quiet: bool = False) -> Iterator[Any]:
+    """A bar with the time left; yields a function ``set(done, total)`` (which does nothing in a pipe)."""
     if quiet or not watched():
-        yield lambda n=1: None
+        yield lambda done, total: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -85,4 +93,38 @@ def progress(label: str, total: int, quiet: bool = False) -> Iterator[Any]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
-        yield lambda n=1: bar.advance(task, n)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def training_progress(label: str, quiet: bool = False) -> Iterator[None]:
+    """A bar that follows the rounds which training logs."""
+    if quiet or not watched():
+        yield
+        return
+    log = logging.getLogger("treeproof.training")
+    with progress(label, None) as put:
+        handler = _Rounds(put)
+        level, passed_on = log.level, log.propagate
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
+        log.propagate = False
+        try:
+            yield
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(level)
+            log.propagate = passed_on
+
+
+class _Rounds(logging.Handler):
+    """Passes the rounds of log records on."""
+
+    def __init__(self, put) -> None:
+        super().__init__(logging.DEBUG)
+        self.put = put
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = vars(record)
+        if "rounds" in told:
+            self.put(told["done"], told["rounds"])

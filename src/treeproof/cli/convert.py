@@ -24,7 +24,7 @@ def command(model: str, out: str, classes: str | None, decision_threshold: float
 
     from .._errors import InvalidInputError
 
-    check_writable(out, (".json",))
+    check_writable(out, (".json",), (model,))
     if Path(out).exists() and not force:
         raise InvalidInputError(f"{out}: exists already. Give --force to overwrite it.")
     ensemble = load_model(model, classes, decision_threshold)

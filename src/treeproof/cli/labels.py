@@ -9,14 +9,19 @@ from .._errors import InvalidInputError
 
 def read_label_map(text: str | None) -> dict[str, str]:
     """``"yes=1,no=0"`` as a dict from the file's label to the model's class."""
-    pairs = {}
+    pairs: dict[str, str] = {}
     for part in (text or "").split(","):
         if not part.strip():
             continue
         left, mark, right = part.partition("=")
         if not mark or not left.strip() or not right.strip():
             raise InvalidInputError(f"--label-map must be a list such as yes=1,no=0. Got {part.strip()!r}.")
-        pairs[left.strip()] = right.strip()
+        left, right = left.strip(), right.strip()
+        if pairs.get(left, right) != right:
+            raise InvalidInputError(
+                f"--label-map must give each label one meaning. Got {left!r} as {pairs[left]!r} and as {right!r}."
+            )
+        pairs[left] = right
     return pairs
 
 
@@ -27,19 +32,21 @@ def match_labels(labels: np.ndarray, classes: np.ndarray, label_map: dict[str, s
     """
     label_map = label_map or {}
     known = {str(label): place for place, label in enumerate(classes.tolist())}
-    numbers: dict[float | None, int] = {}
-    for place, label in enumerate(classes.tolist()):
-        number = _number(label)
-        if number is not None:
-            numbers[number] = place
+    numbers = {_number(label): place for place, label in enumerate(classes.tolist()) if _number(label) is not None}
+
+    def place_of(text: str) -> int:
+        return known.get(text, numbers.get(_number(text), -1))
+
+    for key, value in label_map.items():
+        if place_of(value) < 0:
+            raise InvalidInputError(
+                f"--label-map must lead to the model's classes, {_few(classes.tolist())}. Got {key}={value}."
+            )
     texts, inverse = np.unique(labels, return_inverse=True)
-    places = []
-    for text in texts.tolist():
-        wanted = _mapped(text, label_map)
-        place = known.get(wanted, numbers.get(_number(wanted), -1))
-        if place < 0:
-            raise InvalidInputError(_unknown(text, wanted, classes, where, bool(label_map)))
-        places.append(place)
+    places = [place_of(_mapped(text, label_map)) for text in texts.tolist()]
+    strange = [text for text, place in zip(texts.tolist(), places, strict=True) if place < 0]
+    if strange:
+        raise InvalidInputError(_unknown(strange, classes.tolist(), label_map, where))
     return classes[np.array(places, dtype=np.int64)[inverse]]
 
 
@@ -70,11 +77,15 @@ def _number(label) -> float | None:
     return value if value - value == 0 else None
 
 
-def _unknown(text: str, wanted: str, classes: np.ndarray, where: str, mapped: bool) -> str:
-    names = ", ".join(map(str, classes.tolist()[:10]))
-    meant = f" (mapped to {wanted!r})" if wanted != text else ""
-    first = classes.tolist()[0]
+def _few(names: list, most: int = 10) -> str:
+    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def _unknown(strange: list[str], classes: list, label_map: dict[str, str], where: str) -> str:
+    """What to type, with a class for each unknown label to choose in the reader's stead."""
+    given = [f"{key}={value}" for key, value in label_map.items()]
+    example = ",".join([*given, *(f"{text}={classes[i % len(classes)]}" for i, text in enumerate(strange[:4]))])
     return (
-        f"{where} must hold the model's classes, {names}. Got {text!r}{meant}. "
-        f"Say which class it means with --label-map {text}={first}" + (", ..." if mapped else "") + "."
+        f"{where} must hold the model's classes, {_few(classes)}. Got {_few([repr(text) for text in strange], 4)}. "
+        f"Say what they mean, for example --label-map {example}."
     )

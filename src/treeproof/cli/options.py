@@ -25,7 +25,7 @@ class Norm(click.ParamType):
         try:
             return check_norm(str(value).lower().removeprefix("l").removeprefix("_"))
         except InvalidThreatError:
-            self.fail(f"{value!r} is not a norm: give 0, 1, 2, any p > 0, or inf.", param, ctx)
+            self.fail(f"{value!r} is not a norm: give 0, 1, 2, inf, or any p from 1/1024 to 1024.", param, ctx)
 
 
 class Budget(click.ParamType):
@@ -100,9 +100,10 @@ table = together(
     click.option("--target", metavar="COLUMN", help="The column of true labels (misclassified rows count as errors)."),
     click.option("--label-map", metavar="A=B,...", help="What the file's labels mean: yes=1,no=0."),
     click.option("--no-header", is_flag=True, help="The CSV has no names; columns are 0, 1, ...; -1 is the last."),
+    click.option("--allow-missing", is_flag=True, help="Keep rows with missing values; what is missing cannot move."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N rows."),
     click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N rows, drawn at random."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Seed of --sample."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of --sample."),
 )
 
 threat = together(
@@ -131,11 +132,13 @@ output = together(
 )
 
 
-def check_writable(path: str | None, kinds: tuple[str, ...] = ()) -> None:
-    """Refuse an output that cannot be written before the work starts, not after it."""
+def check_writable(path: str | None, kinds: tuple[str, ...] = (), inputs: tuple[str | None, ...] = ()) -> None:
+    """Refuse an output that cannot be written, or that is an input, before the work starts and not after it."""
     if path is None:
         return
     where = Path(path)
+    if where.exists() and any(one and Path(one).exists() and where.samefile(one) for one in inputs):
+        raise InvalidInputError(f"{path}: must not be one of the files that are read. Name another file.")
     if kinds and where.suffix.lower() not in kinds:
         raise InvalidInputError(f"{path}: the file's name must end in {', '.join(kinds)}. Got {where.suffix!r}.")
     if where.suffix.lower() == ".parquet":

@@ -34,7 +34,7 @@ def command(model: str, data: str, **settings: Any) -> int:
     from ..reporting.tables import facts_table, radii_table
     from ..verify import radius
 
-    check_writable(settings["out"], KINDS)
+    check_writable(settings["out"], KINDS, (model, data, settings["threat"]))
     job = prepare(model, data, settings, eps_needed=False)
     quiet = settings["quiet"] or settings["as_json"]
     with following("measuring", len(job.rows), quiet) as progress:
@@ -63,15 +63,8 @@ def command(model: str, data: str, **settings: Any) -> int:
     if settings["as_json"]:
         console.show_json({**facts, "seconds": float(found.seconds.sum())})
     else:
-        summary = job.model.summary()
-        lines = {
-            "model": f"{model}: {summary.source}, {words.rows_of(summary.trees, 'tree')}",
-            "rows": f"{data}: {words.rows_of(len(job.rows))}",
-            "moves": "; ".join(
-                [words.norm_name(job.threat.norm), *words.limit_words(job.threat, job.model.n_features)]
-            ),
-        }
-        console.show(facts_table(lines))
+        limits = words.limit_words(job.threat, job.model.n_features)
+        console.show(facts_table({**job.lines(), "moves": "; ".join([words.norm_name(job.threat.norm), *limits])}))
         console.show("")
         console.show(radii_table(found))
         if settings["out"]:

@@ -12,9 +12,10 @@ import gzip
 import io
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from .labels import match_labels, own_labels
 
 BLOCK = 20_000
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none"))
-_MADE_UP = re.compile(r"^(f|x|feature_?|column_|col_?)?\d+$", re.IGNORECASE)
+_NUMBERED = re.compile(r"(|f|x|feature_?|column_?|col_?)(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.X)
 
+    @property
+    def missing(self) -> int:
+        """How many rows have a missing value."""
+        return int(np.isnan(self.X).any(axis=1).sum())
+
     def pick(self, chosen: np.ndarray) -> Rows:
         """Only these rows, in this order."""
         y = None if self.y is None else self.y[chosen]
@@ -73,16 +79,26 @@ class Want:
 
     features: int | None = None
     names: tuple[str, ...] | None = None
-    missing_allowed: bool = False
+    missing: str = "refuse"  # "keep" it, "ask" for --allow-missing (the model takes it), or "refuse" it
     target: str | None = None
     header: bool = True
 
 
 def rows_for_model(
-    path: str, model, *, target=None, label_map=None, header=True, limit=None, sample=None, seed=0
+    path: str,
+    model,
+    *,
+    target=None,
+    label_map=None,
+    header=True,
+    allow_missing=False,
+    limit=None,
+    sample=None,
+    seed=0,
 ) -> Rows:
     """Read the model's features (and the true classes, with `target`) from a table."""
-    want = Want(model.n_features, model.feature_names, model.accepts_missing, target, header)
+    missing = ("keep" if allow_missing else "ask") if model.accepts_missing else "refuse"
+    want = Want(model.n_features, model.feature_names, missing, target, header)
     raw = _read(path, want, limit if sample is None else None)
     y = None
     if raw.labels is not None:
@@ -137,14 +153,14 @@ def choose_columns(path: str, columns: list[str], want: Want) -> tuple[list[int]
     if want.features is None:
         return others, target, []
     if want.names is not None:
-        known = {name: j for j, name in enumerate(columns)}
+        known = _places(columns, want.names)
         absent = [name for name in want.names if name not in known]
         if not absent:
             chosen = [known[name] for name in want.names]
             if target in chosen:
                 raise InvalidInputError(f"{path}: the target {want.target!r} is one of the model's features.")
             return chosen, target, [columns[j] for j in others if j not in set(chosen)]
-        if not all(_MADE_UP.match(name) for name in want.names) and not all(_MADE_UP.match(c) for c in columns):
+        if len(absent) < len(want.names) or not _nameless(want, [columns[j] for j in others]):
             raise InvalidInputError(
                 f"{path}: the model's features must be among its columns. Got no column {absent[0]!r}"
                 f"{f' (and {len(absent) - 1} more are absent)' if len(absent) > 1 else ''}; "
@@ -153,11 +169,36 @@ def choose_columns(path: str, columns: list[str], want: Want) -> tuple[list[int]
     if len(others) != want.features:
         aside = "" if target is None else f" beside the target {columns[target]!r}"
         hint = "" if target is not None else " Give --target COLUMN if one of them is the label."
+        if len(others) == want.features + 1 and columns[0] in ("", "Unnamed: 0"):
+            hint = " The first has no name: if it only numbers the rows, write the table without it (index=False)."
         raise InvalidInputError(
             f"{path}: there must be {want.features} feature columns, as the model has no names to match. "
             f"Got {len(others)} columns{aside}.{hint}"
         )
     return others, target, []
+
+
+def _places(columns: list[str], names: tuple[str, ...]) -> dict[str, int]:
+    """Each column by its name, and by the name with which LightGBM writes it: spaces as underscores."""
+    places = {name: j for j, name in enumerate(columns)}
+    written = [re.sub(r"\s", "_", name) for name in columns]
+    for j, name in enumerate(written):
+        if name in names and name not in columns and written.count(name) == 1:
+            places[name] = j
+    return places
+
+
+def _nameless(want: Want, columns: list[str]) -> bool:
+    """Whether the model's names or the file's only number the columns in order, so that positions must do."""
+    return not want.header or _only_numbered(want.names or ()) or _only_numbered(columns)
+
+
+def _only_numbered(names) -> bool:
+    """f0, f1, ..., or 1, 2, ...: one prefix, counted up from 0 or 1."""
+    found = [match for match in map(_NUMBERED.fullmatch, names) if match]
+    numbers = [int(match[2]) for match in found]
+    counted = [list(range(first, first + len(names))) for first in (0, 1)]
+    return len({match[1] for match in found}) == 1 and numbers in counted
 
 
 def _find_target(path: str, columns: list[str], want: Want) -> int:
@@ -196,8 +237,13 @@ def _read_csv(path: str, want: Want, limit: int | None) -> Raw:
     try:
         with _open_text(path) as text:
             return _CsvReader(path, text, want).read(limit)
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
-        raise InvalidInputError(f"{path}: must be CSV text in UTF-8. Got something else: {error}.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"{path}: must be CSV text in UTF-8. Got the byte {error.object[error.start]:#04x}, which is not. "
+            "From a spreadsheet, save it as 'CSV UTF-8'."
+        ) from None
+    except (csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise InvalidInputError(f"{path}: must be CSV text. Got something else: {error}.") from None
 
 
 class _CsvReader:
@@ -206,10 +252,10 @@ class _CsvReader:
     def __init__(self, path: str, text, want: Want):
         self.path, self.want = path, want
         first = text.readline()
-        self.reader = csv.reader(text, delimiter=self._delimiter(first), strict=True, skipinitialspace=True)
-        self.skipped = 0
-        cells = next(csv.reader([first], delimiter=self.reader.dialect.delimiter, skipinitialspace=True), [])
-        if not cells:
+        lines = chain([first], text)
+        self.reader = csv.reader(lines, delimiter=self._delimiter(first), strict=True, skipinitialspace=True)
+        cells = next(self.reader, [])
+        if not any(cell.strip() for cell in cells):
             raise InvalidInputError(f"{path}: the first line must name the columns. Got an empty line.")
         self.first_row: list[str] | None = None
         if want.header:
@@ -233,7 +279,7 @@ class _CsvReader:
         for row in self.reader:
             if not row:
                 continue
-            line = self.reader.line_num + 1
+            line = self.reader.line_num
             if len(row) != width:
                 raise InvalidInputError(f"{self.path}: line {line} must have {width} cells. Got {len(row)}.")
             yield line, row
@@ -263,6 +309,8 @@ class _CsvReader:
 
     def _column(self, j: int, cells, numbers) -> np.ndarray:
         try:
+            if "_" in "".join(cells):
+                raise ValueError  # "1_000" is a number to Python only
             column = np.fromiter(map(float, cells), np.float64, len(cells))
         except ValueError:
             column = np.array([self._cell(j, cell, line) for cell, line in zip(cells, numbers, strict=True)])
@@ -285,7 +333,7 @@ class _CsvReader:
     def _refuse_odd(self, j: int, column: np.ndarray, cells, numbers) -> None:
         """Infinities are never numbers of a row; missing values only where the model knows them."""
         endless = np.isinf(column)
-        bad = endless if self.want.missing_allowed else ~np.isfinite(column)
+        bad = endless if self.want.missing == "keep" else ~np.isfinite(column)
         if not bad.any():
             return
         at = int(np.flatnonzero(bad)[0])
@@ -299,6 +347,11 @@ class _CsvReader:
 
 def missing_message(path: str, column: str, where: str, want: Want) -> str:
     """A missing value where there must be none."""
+    if want.missing == "ask":
+        return (
+            f"{path}: every cell must hold a number. Got a missing value in column {column!r}, {where}. Fill it, drop "
+            "the row, or give --allow-missing: the model takes missing values, and a missing feature will not move."
+        )
     who = "training" if want.features is None else "the model"
     return (
         f"{path}: {who} does not take missing values (NaN). Got one in column {column!r}, {where}. "
@@ -308,7 +361,7 @@ def missing_message(path: str, column: str, where: str, want: Want) -> str:
 
 def _number(cell: str) -> float | None:
     try:
-        return float(cell)
+        return None if "_" in cell else float(cell)
     except ValueError:
         return None
 
@@ -325,7 +378,7 @@ def _pick_arrays(path: str, columns: list[str], get: Callable, want: Want) -> Ra
             column = np.asarray(get(j), dtype=np.float64)
         except (TypeError, ValueError):
             raise InvalidInputError(f"{path}: column {columns[j]!r} must hold numbers. Got something else.") from None
-        bad = np.isinf(column) if want.missing_allowed else ~np.isfinite(column)
+        bad = np.isinf(column) if want.missing == "keep" else ~np.isfinite(column)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             if np.isinf(column[row]):
@@ -380,7 +433,7 @@ def _pick_matrix(path: str, X: np.ndarray, y, want: Want, names: list[str] | Non
     if want.features is not None and X.shape[1] != want.features:
         raise InvalidInputError(f"{path}: there must be {want.features} features, as in the model. Got {X.shape[1]}.")
     columns = names or [str(j) for j in range(X.shape[1])]
-    bare = Want(want.features, None, want.missing_allowed, None, want.header)
+    bare = Want(want.features, None, want.missing, None, want.header)
     raw = _pick_arrays(path, columns, lambda j: X[:, j], bare)
     labels = None if y is None else np.array([str(label) for label in np.asarray(y).tolist()])
     return Raw(raw.X, labels, raw.names, [])

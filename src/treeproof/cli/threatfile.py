@@ -55,7 +55,7 @@ def read_threat(path: str | None, names, n_features: int, norm=None, eps=None) -
 
 def _content(path: str) -> dict[str, Any]:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
         return tomllib.loads(text)
     except OSError as error:
         raise InvalidThreatError(f"{path}: the threat file cannot be read: {error.strerror}.") from None

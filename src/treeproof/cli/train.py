@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import click
 
+from .._clock import clock
 from .._errors import InvalidInputError
 from . import console, options
 from .labels import read_label_map
@@ -46,7 +46,9 @@ THREAT_PARTS = ("scale", "frozen", "lower", "upper", "direction")
     multiple=True,
     help="Any parameter of the estimator; repeatable.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the split and of the training.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the split and the training."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no remarks.")
 def command(kind: str, data: str, **given: Any) -> None:
@@ -59,7 +61,7 @@ def command(kind: str, data: str, **given: Any) -> None:
       treeproof train additive rows.csv --target label --norm 1 --eps 0.3 --out model.json
       treeproof train trees rows.csv --target label --norm inf --eps 0.1 --set max_depth=4 --out model.json
     """
-    check_writable(given["out"], (".json",))
+    check_writable(given["out"], (".json",), (data, given["threat"]))
     rows = rows_for_training(
         data,
         target=given["target"],
@@ -70,15 +72,33 @@ def command(kind: str, data: str, **given: Any) -> None:
         seed=given["seed"],
     )
     threat = read_threat(given["threat"], rows.names, rows.X.shape[1], given["norm"], given["eps"])
+    if threat.eps == float("inf"):
+        raise InvalidInputError("a finite budget must be given. Give --eps 0.3 (0 trains a plain model).")
+    _check_classes(rows, given["target"])
     train, test = split(rows, given["holdout"], given["seed"])
     estimator = build(kind, threat, given["settings"], given["seed"])
-    console.note(f"training on {len(train):,} rows...", given["quiet"] or given["as_json"])
-    start = perf_counter()
-    estimator.fit(train.X, train.y)
-    seconds = perf_counter() - start
+    quiet = given["quiet"] or given["as_json"]
+    if not quiet:
+        console.tell_of_compiling()
+    start = clock()
+    with console.training_progress(f"training on {len(train):,} rows", quiet):
+        estimator.fit(train.X, train.y)
+    seconds = clock() - start
     model = named(estimator.ensemble_, rows.names)
     model.save(given["out"])
     _tell(kind, model, train, test, threat, seconds, given)
+
+
+def _check_classes(rows: Rows, target: str) -> None:
+    """A column of measurements is no target: each of its numbers would become a class."""
+    import numpy as np
+
+    kinds = len(np.unique(np.asarray(rows.y)))
+    if kinds > 100 and kinds > len(rows) / 20:
+        raise InvalidInputError(
+            f"{rows.source}: the target must hold classes. Got {kinds:,} different labels in {len(rows):,} rows of "
+            f"column {target!r}, which looks like a number to predict."
+        )
 
 
 def split(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
@@ -155,7 +175,7 @@ def _tell(kind, model, train, test, threat, seconds, given) -> None:
     from .certify import outcome
 
     found = None
-    if test is not None and threat.eps < float("inf"):
+    if test is not None:
         found = certify(model, test.X, test.y, threat)
     if given["as_json"]:
         content = {

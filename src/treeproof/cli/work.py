@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._errors import InvalidInputError, InvalidModelError, TreeproofError
+from .._errors import InvalidInputError, InvalidModelError, InvalidThreatError, TreeproofError
+from ..reporting import words
 from . import console
 from .labels import read_label_map
 from .reading import Rows, rows_for_model
@@ -36,8 +37,17 @@ class Job:
             "model": self.path,
             "data": self.rows.source,
             "rows": len(self.rows),
+            **({"rows_with_missing_values": self.rows.missing} if self.rows.missing else {}),
             "threat": named_threat(self.threat, self.rows.names),
         }
+
+    def lines(self) -> dict[str, str]:
+        """Model and rows in words."""
+        summary = self.model.summary()
+        rows = f"{self.rows.source}: {words.rows_of(len(self.rows))}"
+        if self.rows.missing:
+            rows += f", {self.rows.missing:,} with missing values (what is missing does not move)"
+        return {"model": f"{self.path}: {summary.source}, {words.rows_of(summary.trees, 'tree')}", "rows": rows}
 
 
 def load_model(path: str, classes: str | None = None, decision_threshold: float | None = None) -> TreeEnsemble:
@@ -70,16 +80,26 @@ def prepare(model: str, data: str, options: dict[str, Any], *, eps_needed: bool 
         target=options["target"],
         label_map=read_label_map(options["label_map"]),
         header=not options["no_header"],
+        allow_missing=options["allow_missing"],
         limit=options["limit"],
         sample=options["sample"],
         seed=options["seed"],
     )
     threat = read_threat(options["threat"], rows.names, ensemble.n_features, options["norm"], options.get("eps"))
     if eps_needed and threat.eps == np.inf:
-        raise InvalidInputError("a budget must be given. Got none. Give --eps 0.3, or eps = 0.3 in --threat FILE.")
+        raise InvalidInputError("a finite budget must be given. Give --eps 0.3, or eps = 0.3 in --threat FILE.")
+    _check_threat(threat, ensemble, rows, options["threat"])
     if rows.ignored and not options["quiet"]:
         console.note(f"{len(rows.ignored)} columns that the model does not know are left out: {rows.ignored[0]}, ...")
     return Job(model, ensemble, rows, threat)
+
+
+def _check_threat(threat: Threat, model: TreeEnsemble, rows: Rows, path: str | None) -> None:
+    """A threat that does not fit the model is said with the file's and the feature's name."""
+    try:
+        threat.resolve(replace(model, feature_names=rows.names))
+    except InvalidThreatError as error:
+        raise InvalidThreatError(f"{path}: {error}" if path else str(error)) from None
 
 
 def solver_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -96,15 +116,9 @@ def following(label: str, total: int, quiet: bool) -> Iterator[Any]:
     if quiet or not console.watched():
         yield False
         return
-    with console.progress(label, total) as advance:
-        seen = 0
-
-        def step(done: int, _rows: int) -> None:
-            nonlocal seen
-            advance(done - seen)
-            seen = done
-
-        yield step
+    console.tell_of_compiling()
+    with console.progress(label, total) as put:
+        yield put
 
 
 def distances(job: Job, results) -> np.ndarray:

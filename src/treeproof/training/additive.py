@@ -253,6 +253,7 @@ class AdditiveClassifier(ProvableClassifier):
             tol=self.tol,
             patience=self.patience,
             report=report,
+            label=label,
         )
 
     # ------------------------------------------------------------------ training

@@ -16,6 +16,7 @@ import numpy as np
 
 from .additive_gap import Planes
 from .additive_problem import Problem
+from .progress import tell_round
 
 
 @dataclass
@@ -31,6 +32,7 @@ class Settings:
     tol: float
     patience: int
     report: Callable[[str], None] | None = None
+    label: str = ""
 
 
 @dataclass
@@ -49,7 +51,9 @@ class Solution:
         return max(0.0, self.objective - self.lower_bound) / max(abs(self.objective), 1e-12)
 
 
-def run_cycle(problem: Problem, rows, values, settings: Settings, epochs: int, ramp: float, planes, rng, pool):
+def run_cycle(
+    problem: Problem, rows, values, settings: Settings, epochs: int, ramp: float, spent: int, planes, rng, pool
+):
     """One cycle of steps from `values`; returns the average of its last part and adds planes."""
     from .additive_adam import Adam
 
@@ -57,7 +61,7 @@ def run_cycle(problem: Problem, rows, values, settings: Settings, epochs: int, r
     batches = max(1, int(np.ceil(n / settings.batch)))
     steps, step = epochs * batches, 0
     total, taken = np.zeros(problem.cells), 0
-    for _ in range(epochs):
+    for epoch in range(epochs):
         order = rng.permutation(n)
         offset, slope, full = 0.0, np.zeros(problem.cells), True
         for batch in np.array_split(order, batches):
@@ -77,6 +81,7 @@ def run_cycle(problem: Problem, rows, values, settings: Settings, epochs: int, r
                 taken += 1
         if full:
             planes.add(offset, slope)
+        tell_round(settings.label, spent + epoch + 1, settings.max_epochs)
     return total / max(taken, 1)
 
 
@@ -110,7 +115,7 @@ def solve(problem: Problem, rows, settings: Settings, rng, start=None, validate:
         while best is None or spent < settings.max_epochs:
             epochs = min(epochs, settings.max_epochs - spent)
             ramp = settings.ramp if start is None and spent == 0 else 0.0
-            values = run_cycle(problem, rows, values, settings, epochs, ramp, planes, rng, pool)
+            values = run_cycle(problem, rows, values, settings, epochs, ramp, spent, planes, rng, pool)
             spent += epochs
             objective, proved = judge(problem, rows, values, planes, pool)
             lower = max(lower, proved)

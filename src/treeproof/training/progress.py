@@ -1,10 +1,19 @@
-"""Progress of long fits: always to the logger ``treeproof.training``, and to the terminal when asked."""
+"""Progress of long fits: always to the logger ``treeproof.training``, and to the terminal when asked.
+
+Each round (stump, tree, epoch) is a debug record with the attributes ``done`` and ``rounds``, from which the command
+line draws its bar.
+"""
 
 from __future__ import annotations
 
 import logging
 
 LOG = logging.getLogger("treeproof.training")
+
+
+def tell_round(label: str, done: int, rounds: int) -> None:
+    """Log that a round is finished."""
+    LOG.debug("%s: %d of %d", label, done, rounds, extra={"label": label, "done": done, "rounds": rounds})
 
 
 class Progress:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..model import TreeEnsemble
 from .base import BinaryFit, BinaryTask
-from .progress import Progress
+from .progress import Progress, tell_round
 from .stump_bins import columns_of, rows_of
 from .stump_costs import Costs, costs_of
 from .stump_refit import Refit, polished
@@ -267,6 +267,7 @@ class Boosting:
         for name, value in entry.items():
             self.history[name].append(value)
         self.progress.line(text)
+        tell_round(self.label, number + 1, settings.rounds)
 
 
 def hold_out(X, y, weight, fraction: float, rng: np.random.Generator):

@@ -1,4 +1,4 @@
-"""Who hears of the rounds: nobody, a bar on standard error, or the user's function."""
+"""Who hears of the rounds: the log, a bar on standard error, or the user's function."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
-def _silent(done: int, rounds: int) -> None:
-    """Tell nobody."""
+from .progress import tell_round
 
 
 @contextmanager
@@ -17,7 +15,7 @@ def teller(progress: Any, label: str) -> Iterator[Any]:
     if callable(progress):
         yield progress
     elif not progress:
-        yield _silent
+        yield lambda done, rounds: tell_round(label, done, rounds)
     else:
         from rich.console import Console
         from rich.progress import Progress

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._clock import clock
 from .._errors import InvalidInputError, InvalidThreatError, must_be
 from ..model import TreeEnsemble
 from ..results import Certificates, Radii, Status, Witnesses
@@ -102,9 +102,9 @@ def certify(
     jobs = check_jobs(n_jobs)
 
     def work(part: slice):
-        start = perf_counter()
+        start = clock()
         out = certify_batch(task.problem, task.solver, task.X[part], None if task.y is None else task.y[part])
-        return out, _shares(part, perf_counter() - start)
+        return out, _shares(part, clock() - start)
 
     n = len(task.X)
     done, interrupted = run_batches(work, n, _batch_size(task), jobs, progress)
@@ -167,10 +167,10 @@ def radius(
     jobs = check_jobs(n_jobs)
 
     def work(part: slice):
-        start = perf_counter()
+        start = clock()
         labels = None if task.y is None else task.y[part]
         out = radius_batch(task.problem, task.solver, task.X[part], labels, max_radius)
-        return out, _shares(part, perf_counter() - start)
+        return out, _shares(part, clock() - start)
 
     n = len(task.X)
     done, interrupted = run_batches(work, n, _batch_size(task), jobs, progress)

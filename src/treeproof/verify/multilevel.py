@@ -8,11 +8,11 @@ a clique is kept when its distance is at most eps.) The paper's baseline; cost g
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
+from .._clock import clock
 from .._errors import InvalidInputError, must_be
 from .._jit import kernel
 from .costs import cost, empty_row, ground_of, price_of_cells, price_row
@@ -256,7 +256,7 @@ class Multilevel:
 
     def _groups(self, ground, row, gain, cap: float) -> tuple[list[Cliques], bool]:
         """The virtual trees of the last level, and whether every group was merged."""
-        end = np.inf if self.time_limit is None else perf_counter() + self.time_limit
+        end = np.inf if self.time_limit is None else clock() + self.time_limit
         boxes, reach, complete = self.problem.boxes, self._reach(ground, row, cap), True
         level = [
             _leaves_of(boxes, self._order, ground.offsets, row, gain, reach, t)
@@ -268,7 +268,7 @@ class Multilevel:
                 group = level[start]
                 for other in level[start + 1 : start + self.K]:
                     small = False
-                    if perf_counter() < end:
+                    if clock() < end:
                         args = (ground.offsets, row, ground.p, cap, self.max_cliques)
                         group, small = _merge(group, other, *args)
                     if not small:  # too many, or no time: the two stay apart

@@ -7,11 +7,11 @@ bisection over the distances that cells have. Stopped by a limit, every row stil
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .._clock import clock
 from .._errors import InvalidInputError, must_be
 from .costs import Row, cost, empty_row, ground_of, price_row
 from .problem import Changes, Found, Pair, Problem
@@ -152,7 +152,7 @@ class Search:
     # ------------------------------------------------------------------ parts
 
     def _deadline(self) -> float:
-        return np.inf if self.time_limit is None else perf_counter() + self.time_limit
+        return np.inf if self.time_limit is None else clock() + self.time_limit
 
     def _price(self, pair: Pair, ground, x: np.ndarray, cap: float) -> _Rowed:
         """Price a row's cells and leaves."""
@@ -207,7 +207,7 @@ class Search:
     def _run(self, instance: Instance, state, end: float) -> int:
         while True:
             status = run(instance, state, SLICE)
-            if status in (FINISHED, FOUND) or perf_counter() >= end:
+            if status in (FINISHED, FOUND) or clock() >= end:
                 return status
 
     def _nearest_sum(self, rowed: _Rowed, ground, target: float, top: float, end: float) -> _Answer:
@@ -224,7 +224,7 @@ class Search:
             return best
         while True:
             found = self._below(rowed, ground, target, best, end)
-            if found.done or found.cost >= 0.9 * best.cost or perf_counter() >= end:
+            if found.done or found.cost >= 0.9 * best.cost or clock() >= end:
                 return found
             best = found
 
@@ -236,7 +236,7 @@ class Search:
         domain, instance, state = answer
         number, goal = state.number, best.cost
         status, cells = PAUSED, best.cells
-        while status == PAUSED and perf_counter() < end:
+        while status == PAUSED and clock() < end:
             status = run(instance, state, SLICE)
             if number[COST] < goal:
                 goal, cells = float(number[COST]), _cells(rowed, ground.offsets, domain, instance, state)
@@ -271,7 +271,7 @@ class Search:
             return best._replace(least=np.inf if best.done else 0.0)
         low, high = 0, int(np.searchsorted(sizes, self._cost(rowed, ground, best.cells)))
         done = best.done
-        while low < high and perf_counter() < end:
+        while low < high and clock() < end:
             middle = (low + high) // 2
             answer = self._ask(rowed, ground, target, float(sizes[middle]), False, True, end)
             if answer.cells is not None:
