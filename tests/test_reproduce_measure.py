@@ -107,5 +107,5 @@ def test_agreement_counts_contradictions():
     """Undecided rows are neither alike nor against."""
     from treeproof.reproduce.verification import agreement
 
-    assert agreement("RRBU", "RBBR") == "2/4 alike, 1 CONTRADICT"
+    assert agreement("RRBU", "RBBR") == "2/4 alike, 1 open, 1 CONTRADICT"
     assert agreement("RB", "RB") == "2/2 alike"

@@ -11,7 +11,7 @@ from tests.reproduce_fakes import done, fake_table, run_fake
 
 from treeproof.reproduce import plots, report, runner
 from treeproof.reproduce.settings import Settings
-from treeproof.reproduce.tasks import NUMBER, PERCENT, SECONDS, TEXT, TIMES, Quantity, Row, Table, Task
+from treeproof.reproduce.tasks import NUMBER, PERCENT, SECONDS, TEXT, TIMES, Quantity, Row, Table, Task, number
 
 
 def test_every_format_tells_paper_ours_and_difference(tmp_path):
@@ -79,6 +79,25 @@ def test_every_compared_error_is_drawn_beside_the_papers(tmp_path):
         better = figure <= 50
         assert (float(place) <= float(rings[0])) == better
         assert (colour == plots.COLOURS[1]) == better
+
+
+def test_each_way_of_being_reduced_has_its_sign_and_times_their_own_table(tmp_path):
+    """Two notes are numbered, the cells say which is theirs; errors and times are two tables in both formats."""
+    ways = {"a": "half the rows", "b": "", "c": "a tenth of the rows"}
+    rows = []
+    for name, reduced in ways.items():
+        task = Task(name, {}, lambda shop: {"e": 1.0, "t": 2.0}, reduced)
+        pair = (number(task, "e", "error", PERCENT), number(task, "t", "time", SECONDS))
+        rows.append(Row({"x": name}, pair, "diabetes"))
+    runner.run([Table("t", "T", "with `code`", tuple(rows))], tmp_path, Settings())
+    markdown = (tmp_path / "reproduction.md").read_text()
+    assert "| x | error |\n|---|---|\n| a | 1.00 †1 |\n| b | 1.00 |\n| c | 1.00 †2 |\n" in markdown
+    assert "| x | time |\n|---|---|\n| a | 2 s †1 |" in markdown
+    assert "- †1 half the rows\n- †2 a tenth of the rows\n" in markdown
+    page = (tmp_path / "reproduction.html").read_text()
+    assert page.count("<table>") == 2
+    assert "1.00 †2" in page
+    assert "with <code>code</code>" in page
 
 
 def test_datasets_choose_rows(tmp_path):

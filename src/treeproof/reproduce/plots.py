@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from html import escape
 
-from .report import Section
+from .report import ROUNDING, Section
 from .tasks import PERCENT
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 60, 50, 20, 170
@@ -26,7 +27,7 @@ def of(section: Section) -> dict[str, str]:
 def compared(section: Section) -> list[tuple[str, float, float]]:
     """Words, the paper's and our figure, of every finished error that the paper gives (clean errors aside)."""
     return [
-        (f"{' '.join(line.labels.values())}: {cell.header}", cell.paper, float(cell.ours))
+        (f"{_row(line.labels)}: {cell.header}", cell.paper, float(cell.ours))
         for line in section.lines
         for cell in line.cells
         if cell.unit == PERCENT and cell.paper is not None and isinstance(cell.ours, (int, float))
@@ -34,9 +35,14 @@ def compared(section: Section) -> list[tuple[str, float, float]]:
     ]  # fmt: skip
 
 
+def _row(labels: Mapping[str, str]) -> str:
+    """A line's labels in words; bare numbers keep their name."""
+    return ", ".join(f"{key} {value}" if value[:1].isdigit() else value for key, value in labels.items())
+
+
 def comparison_plot(pairs: list[tuple[str, float, float]], title: str) -> str:
     """One line a figure: the paper's as a circle, ours as a dot, over a logarithmic axis of errors in percent."""
-    step, left, right = 18, 430, 900
+    step, left, right = 18, 480, 950
     bottom = TOP + step * len(pairs)
 
     def across(value: float) -> float:
@@ -49,7 +55,7 @@ def comparison_plot(pairs: list[tuple[str, float, float]], title: str) -> str:
         parts.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{level:g}</text>')
     for number, (words, paper, ours) in enumerate(pairs):
         y, one, two = TOP + step * (number + 0.5), f"{across(paper):.1f}", f"{across(ours):.1f}"
-        colour = COLOURS[1] if ours <= paper else COLOURS[0]
+        colour = "gray" if abs(ours - paper) <= ROUNDING else COLOURS[1] if ours < paper else COLOURS[0]
         parts.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{escape(words)}</text>')
         parts.append(f'<line x1="{one}" x2="{two}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<circle cx="{one}" cy="{y}" r="4" fill="none" stroke="gray" stroke-width="1.5"/>')

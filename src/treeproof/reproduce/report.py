@@ -7,7 +7,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -22,6 +22,8 @@ from .tasks import PERCENT, SECONDS, TEXT, TIMES, Quantity, Row, Table
 
 if TYPE_CHECKING:
     from .runner import Outcome
+
+ROUNDING = 0.0101  # points: the paper prints (and cuts off) two digits
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,9 @@ def difference(unit: str, paper: float | None, ours: Any) -> float | None:
     return ours - paper
 
 
-def show(cell: Cell) -> tuple[str, str, str]:
-    """The cell's three numbers as text."""
-    mark = " †" if cell.reduced and cell.state == "done" else ""
+def show(cell: Cell, marks: Mapping[str, str]) -> tuple[str, str, str]:
+    """The cell's three numbers as text; `marks` has the sign of each way of being reduced."""
+    mark = f" {marks[cell.reduced]}" if cell.reduced and cell.state == "done" else ""
     if cell.state == "open":
         return _number(cell.paper, cell.unit), "not run", ""
     if cell.state == "failed":

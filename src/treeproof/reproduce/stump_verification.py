@@ -40,8 +40,8 @@ def table(settings: Settings) -> Table:
         "Stump verification (table 2)",
         "Ensembles of 20 stumps trained against l_inf. l1: the MILP, the paper's dynamic program on a grid (`grid`, "
         "same precision) and our exact method (`additive`), each on all the rows; l0: one changed feature, and r*, "
-        "the mean number of features that may change (misclassified rows count 0). For MNIST 1 vs 5 the paper prints "
-        "an l0 error of 4.50 where the published model gives 3.50.",
+        "the mean number of features that may change (misclassified rows count 0). The paper's speed-ups are those of "
+        "its times. For MNIST 1 vs 5 the paper prints an l0 error of 4.50 where the published model gives 3.50.",
         tuple(rows),
     )
 
@@ -55,7 +55,7 @@ def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) 
         for name, options in methods.items()
     }
     l0 = _l0_task(spec, size)
-    speed = line["milp_time"] / line["dp_time"]
+    exact = verification.Printed(line["milp_verified"])
     return Row(
         {
             "data set": line["dataset"],
@@ -65,12 +65,8 @@ def _row(whose: str, spec: ModelSpec, line: dict[str, Any], settings: Settings) 
         },
         (
             *verification.milp_quantities(milp, line),
-            *verification.method_quantities(
-                own["grid"], milp, "grid", "DP", (line["dp_verified"], line["dp_time"], speed)
-            ),
-            *verification.method_quantities(
-                own["additive"], milp, "additive", "exact", (line["milp_verified"], None, None)
-            ),
+            *verification.method_quantities(own["grid"], milp, "grid", "DP", verification.printed(line, "dp")),
+            *verification.method_quantities(own["additive"], milp, "additive", "exact", exact),
             number(l0, "r_star", "l0 r*", NUMBER, line["l0_avg_r"]),
             number(l0, "verified", "l0 verified", PERCENT, line["l0_verified"]),
             number(l0, "seconds", "l0 time", SECONDS, line["l0_time"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,7 @@ def beside_milp(
             found = measure.certified(ensemble, X, y, norm=norm, eps=eps, method=name, **options)
             out.update({f"{name}_{key}": value for key, value in found.items()})
             out[f"{name}_speedup"] = milp["seconds"] / found["seconds"]
+            out[f"{name}_ratio"] = milp["verified"] / found["verified"] if found["verified"] else None
             out[f"{name}_agreement"] = agreement(found["letters"], milp["letters"])
         return out
 
@@ -94,10 +95,11 @@ def beside_milp(
 
 
 def agreement(mine: str, milp: str) -> str:
-    """How the two methods' answers compare: decided by both and equal, and contradictions."""
+    """How the two methods' answers compare: decided by both and equal, left open by one, contradictions."""
     one, two = np.array(list(mine)), np.array(list(milp))
     both = (one != "U") & (two != "U")
     words = f"{int(np.sum(both & (one == two)))}/{len(one)} alike"
+    words += f", {int(np.sum(~both))} open" if not both.all() else ""
     against = int(np.sum(both & (one != two)))
     return words + (f", {against} CONTRADICT" if against else "")
 
@@ -112,17 +114,27 @@ def milp_quantities(task: Task, paper: Mapping[str, Any]) -> list[Quantity]:
     ]
 
 
-def method_quantities(
-    task: Task, milp: Task, method: str, words: str, paper: tuple[float, float | None, float | None]
-) -> list[Quantity]:
-    """One method: error and time on the rows of `task`; speed-up over the MILP and agreement on the rows of `milp`.
+class Printed(NamedTuple):
+    """The paper's figures of one method; its speed-up and the quotient of errors follow from its MILP's."""
 
-    `paper` has the figures of the first three.
-    """
-    verified, seconds, speedup = paper
+    verified: float
+    seconds: float | None = None
+    speedup: float | None = None
+    ratio: float | None = None
+
+
+def printed(line: Mapping[str, Any], method: str) -> Printed:
+    """What a row of the paper's tables says about a method ("dp", "multilevel") beside the MILP."""
+    verified, seconds = line[f"{method}_verified"], line[f"{method}_time"]
+    return Printed(verified, seconds, line["milp_time"] / seconds, line["milp_verified"] / verified)
+
+
+def method_quantities(task: Task, milp: Task, method: str, words: str, paper: Printed) -> list[Quantity]:
+    """One method: error and time on the rows of `task`; comparisons with the MILP on the rows of `milp`."""
     return [
-        number(task, "verified", f"{words} verified", PERCENT, verified),
-        number(task, "seconds", f"{words} time", SECONDS, seconds),
-        number(milp, f"{method}_speedup", f"{words}, speed-up over MILP", TIMES, speedup),
-        number(milp, f"{method}_agreement", f"{words} and MILP", TEXT),
+        number(task, "verified", f"{words} verified", PERCENT, paper.verified),
+        number(task, "seconds", f"{words} time", SECONDS, paper.seconds),
+        number(milp, f"{method}_speedup", f"{words}, speed-up over MILP", TIMES, paper.speedup),
+        number(milp, f"{method}_ratio", f"MILP's error over {words}'s", NUMBER, paper.ratio),
+        number(milp, f"{method}_agreement", f"{words} and MILP, rows", TEXT),
     ]
