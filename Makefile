@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # an editable install of the package and what its checks need, remade when pyproject.toml changes
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow check format bench docs clean
+.PHONY: demo test test-slow check format bench reproduction docs clean
 
 demo: $(STAMP)  ## the main job, end to end, on data inside the package
 	$(BIN)/treeproof demo
@@ -28,6 +28,11 @@ format: $(STAMP)
 bench: $(VENV)/.bench  ## the speed figures, as ratios measured in one run
 	$(BIN)/python benchmarks/additive.py
 	$(BIN)/python benchmarks/ensembles.py
+
+reproduction: $(STAMP)  ## every table of the paper, in full (about an hour; resumable), into docs/reproduction.md
+	$(BIN)/treeproof reproduce --out reproduction
+	cp reproduction/reproduction.md docs/reproduction.md
+	mkdir -p docs/plots && cp reproduction/plots/*.svg docs/plots/
 
 docs: $(VENV)/.docs  ## the documentation site, warnings are errors
 	$(BIN)/mkdocs build --strict

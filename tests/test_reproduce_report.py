@@ -55,11 +55,11 @@ def test_curves_become_a_drawing(tmp_path):
         return {"a <b>": found["curve"]} if found else {}
 
     made = runner.run([Table("fake", "T", "", plain.rows[:1], curves)], tmp_path / "out", Settings())
-    drawing = (tmp_path / "out" / "fake-1.svg").read_text()
+    drawing = (tmp_path / "out" / "plots" / "fake-1.svg").read_text()
     assert drawing.startswith("<svg")
     assert "a &lt;b&gt;" in drawing
     assert drawing in (tmp_path / "out" / "reproduction.html").read_text()
-    assert "](fake-1.svg)" in (tmp_path / "out" / "reproduction.md").read_text()
+    assert "](plots/fake-1.svg)" in (tmp_path / "out" / "reproduction.md").read_text()
     assert made.sections[0].curves
 
 
@@ -67,8 +67,8 @@ def test_every_compared_error_is_drawn_beside_the_papers(tmp_path):
     """One circle at the paper's figure and one dot at ours for each finished error; better ones in another colour."""
     out = tmp_path / "out"
     made = run_fake(out, tmp_path / "log", fail_at=4)
-    drawing = (out / "fake-compared.svg").read_text()
-    assert "](fake-compared.svg)" in (out / "reproduction.md").read_text()
+    drawing = (out / "plots" / "fake-compared.svg").read_text()
+    assert "](plots/fake-compared.svg)" in (out / "reproduction.md").read_text()
     assert drawing in (out / "reproduction.html").read_text()
     dots = re.findall(r'<circle cx="([0-9.]+)" cy="[0-9.]+" r="4" fill="(#\w+)"/>', drawing)
     rings = re.findall(r'<circle cx="([0-9.]+)" cy="[0-9.]+" r="4" fill="none"', drawing)

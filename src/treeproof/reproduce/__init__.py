@@ -132,5 +132,5 @@ def _models(folder: str | os.PathLike | None) -> Path | None:
             raise InvalidInputError(must_be("models", f"a folder with at least one of {files}", str(folder)))
         return path
     data = os.environ.get("TREEPROOF_DATA")
-    beside = Path(data).resolve().parent / "models" if data else None
+    beside = Path(os.path.normpath(Path(data) / ".." / "models")) if data else None
     return beside if beside is not None and beside.is_dir() else None

@@ -20,7 +20,8 @@ def render(report: Report) -> str:
     parts = ["# The paper's tables, measured again", ""]
     if report.quick:
         parts += ["**A quick run: rows are reduced throughout, see the notes.**", ""]
-    parts += [f"- {key.replace('_', ' ')}: {value}" for key, value in report.environment.items()]
+    facts = {**report.environment, "command": f"`{report.environment['command']}`"}
+    parts += [f"- {key.replace('_', ' ')}: {value}" for key, value in facts.items()]
     parts += [f"- cells open: {report.open_cells}"] if report.open_cells else []
     parts += ["", LEGEND, ""]
     for section in report.sections:
@@ -46,7 +47,7 @@ def _section(section: Section) -> list[str]:
     out += [f"- failed: {note}" for note in failures(section)]
     out += [""] if out[-1] else []
     for name in plots.of(section):
-        out += [f"![{section.title}]({name})", ""]
+        out += [f"![{section.title}]({plots.FOLDER}/{name})", ""]
     return out
 
 

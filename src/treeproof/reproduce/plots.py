@@ -9,6 +9,7 @@ from html import escape
 from .report import ROUNDING, Section
 from .tasks import PERCENT
 
+FOLDER = "plots"
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 60, 50, 20, 170
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#66a182")
 LEAST = 0.1  # where the logarithmic axis of errors starts; smaller ones are drawn there

@@ -230,12 +230,12 @@ def cores() -> int:
 
 
 def write(made: Report, out: Path) -> None:
-    """Write reproduction.json, .csv, .md and .html, and one SVG a plot, each at once or not at all."""
+    """Write reproduction.json, .csv, .md and .html, and plots/*.svg, each at once or not at all."""
     from . import html, markdown, plots
 
     for section in made.sections:
         for name, drawing in plots.of(section).items():
-            write_atomically(out / name, drawing)
+            write_atomically(out / plots.FOLDER / name, drawing)
     write_atomically(out / "reproduction.json", made.to_json())
     write_atomically(out / "reproduction.csv", made.to_csv())
     write_atomically(out / "reproduction.md", markdown.render(made))
