@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -377,6 +378,33 @@ def test_pipelines_are_on_raw_columns():
     assert translated.feature_names == ("a", "b", "c", "d")
     assert np.array_equal(translated.predict(frame), model.predict(frame))
     assert np.abs(translated.threshold[translated.feature >= 0]).max() > 100
+
+
+def test_pipelines_inside_pipelines():
+    """Scalers nested at the beginning or at the end are those of the flat pipeline, bit for bit."""
+    X, y = data()
+    X *= 1e30  # rows that the scalers carry beyond float32 are among those compared
+    tree = ensemble.ExtraTreesClassifier(5, random_state=0)
+    flat = treeproof.load(make_pipeline(StandardScaler(), MaxAbsScaler(), tree).fit(X, y))
+    for nested in (
+        make_pipeline(make_pipeline(StandardScaler(), MaxAbsScaler()), tree),
+        make_pipeline(StandardScaler(), make_pipeline(MaxAbsScaler(), tree)),
+    ):
+        inner = treeproof.load(nested.fit(X, y))
+        assert np.array_equal(inner.threshold, flat.threshold)
+        assert np.array_equal(inner.value, flat.value)
+
+
+def test_a_column_that_was_always_missing_in_a_pipeline_is_named():
+    """A scaler without a mean for a column cannot be pulled into thresholds."""
+    X, y = data()
+    X[:, 2] = np.nan
+    model = make_pipeline(MaxAbsScaler(), ensemble.ExtraTreesClassifier(5, random_state=0))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    with pytest.raises(treeproof.TranslationError, match="column 2.*Train without"):
+        treeproof.load(model)
 
 
 def test_float32_rows_beside_a_float64_tree():

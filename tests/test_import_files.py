@@ -22,6 +22,7 @@ FACTS = (
     "dtype",
     "sum_dtype",
     "decision_slack",
+    "link",
     "accepts_missing",
     "feature_names",
 )

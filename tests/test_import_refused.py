@@ -70,6 +70,8 @@ def test_xgboost_other_boosters_and_objectives(xgboost):
     vector = xgboost.XGBClassifier(n_estimators=2, multi_strategy="multi_output_tree", tree_method="hist")
     refused(vector.fit(X, y3), "multi_output_tree")
     refused(xgboost.DMatrix(X), "DMatrix")
+    refused(xgboost.XGBClassifier(n_estimators=2).fit(X, 0 * y), "one class")
+    refused(xgboost.XGBClassifier(n_estimators=2).fit(X, y).set_params(missing=None), "None", "NaN")
     refused(
         xgboost.XGBClassifier(n_estimators=2, objective="binary:hinge").fit(X, y),
         "hinge",
@@ -146,7 +148,11 @@ def test_catboost_refusals(catboost, tmp_path):
     refused(catboost.CatBoostRegressor(**quiet).fit(X, y), "CatBoostRegressor")
     refused(catboost.CatBoost({"loss_function": "RMSE", **quiet}).fit(X, y), "RMSE")
     refused(catboost.CatBoostClassifier(**quiet), "not fitted")
+    vectors = frame[["a", "b"]].assign(v=[[1.0, float(label)] for label in y])
+    pool = catboost.Pool(vectors, y, embedding_features=["v"])
+    refused(catboost.CatBoostClassifier(**quiet).fit(pool), "embedding", "numbers")
     numbers = catboost.CatBoostClassifier(**quiet).fit(X, y)
+    refused(catboost.sum_models([numbers, numbers]), "loss", "one classifier")
     numbers.save_model(str(tmp_path / "model.cbm"))
     refused(tmp_path / "model.cbm", "CatBoost's binary", "format='json'")
     refused(numbers, "iteration_range", error=InvalidInputError, iteration_range=(0, 1))

@@ -18,7 +18,7 @@ from treeproof.model import floats as package_floats
 
 DEEP = nested((0, 0.5, (1, 0.25, -1.0, 2.0), (0, 0.75, 3.0, -4.0)))
 ARRAYS = ("feature", "threshold", "left", "right", "value", "missing_left", "tree_offsets", "base")
-NUMBERS = ("n_features", "zero_class", "cut", "dtype", "sum_dtype", "decision_slack", "accepts_missing")
+NUMBERS = ("n_features", "zero_class", "cut", "dtype", "sum_dtype", "decision_slack", "link", "accepts_missing")
 
 
 def small(**fields) -> TreeEnsemble:
@@ -247,6 +247,56 @@ def test_bad_fields_are_refused(name):
     fields, message = BAD_FIELDS[name]
     with pytest.raises(InvalidModelError, match=message):
         TreeEnsemble.from_trees([DEEP], **{"n_features": 2, **fields})
+
+
+@pytest.mark.parametrize(
+    "link", ["softmax", ("softmax", 1.0), ("tanh", 1.0, 1.0), ("none", 0.0, 1.0), ("sigmoid", 1.0, math.inf), None, 3]
+)
+def test_bad_links_are_refused(link):
+    """A link is one of three kinds and two positive numbers; nothing else."""
+    with pytest.raises(InvalidModelError, match="link must be"):
+        TreeEnsemble.from_trees([leaf([0.0, 1.0])], 1, base=[0.0, 0.0], link=link)
+
+
+def test_a_link_needs_several_outputs():
+    """A single score is compared with its cut as it is."""
+    with pytest.raises(InvalidModelError, match="single output"):
+        TreeEnsemble.from_trees([leaf(1.0)], 1, link=("softmax", 1.0, 1.0))
+
+
+@pytest.mark.parametrize("link", [("none", 3.0, 1.0), ("softmax", 1.0, 1.0), ("sigmoid", 1.0, 2.0)])
+def test_scores_that_a_link_rounds_together_go_to_the_first_class(link):
+    """The second class is larger by one last digit; where dividing or exp loses it the first class is predicted."""
+    merged = 0
+    rng = np.random.default_rng(0)
+    for low in rng.uniform(0.1, 1.9, 200):
+        high = float(np.nextafter(low, 9.0))
+        model = TreeEnsemble.from_trees([leaf([low, high])], 1, base=[0.0, 0.0], link=link)
+        assert TreeEnsemble.from_json(model.to_json()).link == model.link
+        lost = {
+            "none": low / 3.0 == high / 3.0,
+            "softmax": math.exp(low - high) == 1.0,
+            "sigmoid": 1 / (1 + math.exp(-2 * low)) == 1 / (1 + math.exp(-2 * high)),
+        }[link[0]]
+        found = int(model.predict(np.zeros((1, 1)))[0])
+        assert found == (0 if lost else 1)
+        merged += lost
+    assert merged > 0
+
+
+def test_files_without_a_link_still_load():
+    """Files older than the field predict the first largest score."""
+    content = json.loads(small().to_json())
+    del content["link"]
+    assert TreeEnsemble.from_json(json.dumps(content)).link == small().link
+
+
+def test_errors_are_one_short_line():
+    """Whatever a name or a file holds, an error is one line, and cut in its middle."""
+    error = InvalidModelError("a\nb\u2028c " + "x" * 5000 + " Do this instead.")
+    assert len(str(error).splitlines()) == 1
+    assert len(str(error)) < 700
+    assert str(error).endswith("Do this instead.")
 
 
 def test_a_cut_needs_one_output():

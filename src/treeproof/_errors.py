@@ -5,9 +5,21 @@ All are ``ValueError``s and carry one clear line: the name, the rule, what came,
 
 from __future__ import annotations
 
+LONGEST = 600
+
 
 class TreeproofError(ValueError):
-    """Base class of the errors that treeproof raises on purpose."""
+    """Base class of the errors that treeproof raises on purpose.
+
+    Its message is one line, whatever it quotes: line ends in names and files become spaces, and the middle of
+    what is endless is left out.
+    """
+
+    def __init__(self, message: str) -> None:
+        line = " ".join(str(message).splitlines())
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 3 :]}"
+        super().__init__(line)
 
 
 class InvalidModelError(TreeproofError):

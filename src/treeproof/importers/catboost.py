@@ -72,7 +72,7 @@ def from_live(source: Any, options: Options) -> Imported:
     folder = tempfile.mkdtemp(prefix="treeproof-")
     path = os.path.join(folder, "model.json")
     try:
-        source.save_model(path, format="json")
+        _save(source, path)
         with open(path, "rb") as file:
             content = json.load(file)
     finally:
@@ -94,6 +94,19 @@ def from_live(source: Any, options: Options) -> Imported:
         return np.asarray(source.predict(X, prediction_type="RawFormulaVal"), dtype=np.float64).reshape(len(X), -1)
 
     return Imported(model, Reference(labels, margin))
+
+
+def _save(source: Any, path: str) -> None:
+    from catboost import CatBoostError
+
+    try:
+        source.save_model(path, format="json")
+    except CatBoostError as error:
+        reason = str(error).strip().split(": ", 1)[-1][:200]
+        raise TranslationError(
+            f"CatBoost cannot save the model as JSON: {reason}. treeproof translates numeric features only: train on "
+            f"numbers instead of text and embeddings."
+        ) from None
 
 
 # ---------------------------------------------------------------- the document's parts
@@ -134,6 +147,11 @@ def _features(content: Any) -> tuple[list[tuple[int, bool]], int, tuple[str, ...
 
 
 def _loss(content: Any) -> str:
+    params = parts.dig(content, "model_info", dict, WHAT).get("params")
+    if not isinstance(params, dict) or "loss_function" not in params:
+        raise TranslationError(
+            "the CatBoost model does not state its loss (a sum of models, for example). Train one classifier instead."
+        )
     loss = parts.dig(content, "model_info.params.loss_function.type", str, WHAT)
     if loss not in _BINARY + _MULTI:
         raise TranslationError(

@@ -17,6 +17,7 @@ import numpy as np
 from .._errors import InvalidModelError, TranslationError, must_be
 from ..model import TreeEnsemble
 from ..model.floats import just_above
+from ..model.link import Link
 from . import parts
 from .parts import Imported, Options, Reference
 
@@ -68,6 +69,7 @@ def from_content(content: bytes, options: Options, labels: Any = None) -> Import
         classes=parts.labels_or(options, labels, max(2, outputs)),
         cut=cut,
         decision_slack=slack,
+        link=_link(objective, sigmoid, rounds if averaged else 1),
         accepts_missing=True,
         feature_names=parts.feature_names(names, features, automatic="Column_"),
         source={
@@ -390,6 +392,14 @@ def _decision(objective: str, sigmoid: float, options: Options, outputs: int, ro
         cut = (LOGISTIC_CUT if p == 0.5 else parts.logit(p)) / sigmoid * rounds
         return cut, parts.sigmoid_slack(p, 52) / sigmoid * rounds
     return 0.0, (2.0**-49 * rounds if objective == "multiclass" else 0.0)
+
+
+def _link(objective: str, sigmoid: float, rounds: int) -> Link:
+    if objective == "binary":
+        return Link()
+    if objective == "multiclass":
+        return Link("softmax", rounds)
+    return Link("sigmoid", rounds, sigmoid)
 
 
 def _with_saturation(model: TreeEnsemble, sigmoid: float, rounds: int) -> TreeEnsemble:

@@ -24,8 +24,8 @@ def from_live(source: Any, options: Options) -> Imported:
     """Translate a fitted pipeline."""
     from .front import live
 
-    steps = [(name, step) for name, step in source.steps[:-1] if step is not None and step != "passthrough"]
-    last_name, last = source.steps[-1]
+    *steps, (last_name, last) = _flat(source)
+    steps = [(name, step) for name, step in steps if step is not None and step != "passthrough"]
     if last is None or isinstance(last, str):
         raise TranslationError(f"the pipeline's last step {last_name!r} must be a classifier of trees. Got none.")
     for name, step in steps:
@@ -51,6 +51,14 @@ def from_live(source: Any, options: Options) -> Imported:
     ]
     model = replace(model, feature_names=names, source=facts)
     return Imported(model, _reference([step for _, step in steps], actions, inner), inner.rounds)
+
+
+def _flat(source: Any) -> list[tuple[str, Any]]:
+    """The steps, those of pipelines inside the pipeline in their place."""
+    steps: list[tuple[str, Any]] = []
+    for name, step in source.steps:
+        steps += _flat(step) if type(step).__name__ == "Pipeline" else [(name, step)]
+    return steps
 
 
 def _reference(scalers: list, actions: list, inner: Imported) -> Reference | None:
@@ -112,12 +120,13 @@ def _actions(name: str, step: Any, features: int) -> list[tuple[str, np.ndarray]
         if parameter is None:
             continue
         parameter = np.asarray(parameter)
-        if parameter.shape != (features,) or not np.all(np.isfinite(parameter)):
+        good = np.isfinite(parameter) & (parameter > 0 if action in ("divide", "multiply") else True)
+        if parameter.shape != (features,) or not np.all(good):
+            column = int(np.flatnonzero(~good)[0]) if parameter.shape == (features,) else 0
             raise TranslationError(
-                f"the pipeline's step {name!r} has no finite parameter for each of {features} columns."
+                f"the pipeline's step {name!r} has no finite (and, as a scale, positive) parameter for column "
+                f"{column}. Train without that column; it may have been missing in every row."
             )
-        if action in ("divide", "multiply") and np.any(parameter <= 0):
-            raise TranslationError(f"the pipeline's step {name!r} has a scale that is not positive.")
         actions.append((action, parameter))
     if getattr(step, "clip", False):
         low, high = step.feature_range if kind == "MinMaxScaler" else (-1.0, 1.0)

@@ -15,6 +15,7 @@ import numpy as np
 from .._errors import TranslationError
 from ..model import TreeEnsemble
 from ..model.floats import just_above
+from ..model.link import Link
 from . import parts
 from .parts import Imported, Options, Reference
 
@@ -152,7 +153,9 @@ def _averaged(source: Any, members: list[tuple[Any, np.ndarray | None]], options
     slack = 0.0 if whole or count == 1 else 4 * 2.0**-52 * count
     notes = [f"scores are sums over {count} trees; scikit-learn divides them by {count}"] if count > 1 else []
     fields = _fields(source, options, notes=notes, decision_slack=slack)
-    if p is not None:
+    if p is None:
+        fields["link"] = Link(divisor=count)
+    else:
         fields.update(cut=p * count, decision_slack=4 * 2.0**-52 * count)
     model = TreeEnsemble.from_trees(trees, source.n_features_in_, base=np.zeros(outputs), dtype="float32", **fields)
 
@@ -203,6 +206,8 @@ def _adaboost(source: Any, options: Options) -> Imported:
     notes = ["scores are sums of votes; scikit-learn divides them by the sum of the weights"]
     slack = 0.0 if classes == 2 else 4 * 2.0**-52 * total
     fields = _fields(source, options, notes=notes, decision_slack=slack)
+    if outputs > 1:
+        fields["link"] = Link(divisor=total)
     model = TreeEnsemble.from_trees(trees, source.n_features_in_, base=np.zeros(outputs), dtype="float32", **fields)
     scale = total / 2 if classes == 2 else total
     return Imported(model, Reference(_labels(source, model, options), _decision_function(source), scale))

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._errors import InvalidModelError, TranslationError, must_be
 from ..model import TreeEnsemble
+from ..model.link import Link
 from . import parts, ubj
 from .parts import Imported, Options, Reference
 
@@ -85,6 +86,7 @@ def from_content(content: Any, options: Options, sklearn: bool | None = None) ->
         sum_dtype="float32",
         cut=cut,
         decision_slack=slack,
+        link=Link("softmax") if objective == "multi:softprob" else Link(),
         accepts_missing=True,
         feature_names=parts.feature_names(names, features),
         source={"library": "xgboost", "version": version, "objective": objective, "notes": notes},
@@ -101,8 +103,8 @@ def from_live(source: Any, options: Options) -> Imported:
     if sklearn and "XGBClassifier" not in kinds:
         raise TranslationError(f"XGBoost's {type(source).__name__} is not a classifier. treeproof loads classifiers.")
     if sklearn:
-        missing = getattr(source, "missing", None)
-        if missing is not None and not (isinstance(missing, (float, np.floating)) and math.isnan(missing)):
+        missing = getattr(source, "missing", math.nan)
+        if not (isinstance(missing, (float, np.floating)) and math.isnan(missing)):
             raise TranslationError(
                 f"the XGBClassifier treats {missing!r} as missing, which treeproof does not translate. "
                 f"Replace {missing!r} by NaN in the data and leave the parameter 'missing' at its default."
@@ -286,6 +288,11 @@ def _base(content: Any, objective: str, outputs: int) -> np.ndarray:
         raise InvalidModelError(must_be(f"{WHAT}: base_score", f"1 or {outputs} numbers", text))
     if objective == "binary:logistic":
         # stored as a probability; XGBoost takes the logit in float32, with a correctly rounded logarithm
+        if base[0] in (0, 1):
+            raise TranslationError(
+                f"the XGBoost model starts from a probability of {base[0]:g}: it was trained on rows of one class "
+                f"only, and nothing can change its prediction. Train it on rows of both."
+            )
         if not 0 < base[0] < 1:
             raise InvalidModelError(must_be(f"{WHAT}: base_score", "strictly between 0 and 1", text))
         with np.errstate(all="ignore"):

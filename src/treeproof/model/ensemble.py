@@ -16,6 +16,7 @@ import numpy as np
 from .._errors import InvalidInputError, InvalidModelError, must_be
 from . import validation
 from .floats import ceil_to
+from .link import Link
 from .summary import Summary
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class TreeEnsemble:
     decision_slack : float
         A bound on what else the model's own arithmetic may do to a score before it decides
         (a sigmoid in float32, for example).
+    link : Link
+        More outputs: the float arithmetic between scores and the comparison of classes.
     accepts_missing : bool
     feature_names : tuple of str or None
     source : dict
@@ -80,6 +83,7 @@ class TreeEnsemble:
     dtype: str = "float64"
     sum_dtype: str = "float64"
     decision_slack: float = 0.0
+    link: Link = Link()
     accepts_missing: bool = False
     feature_names: tuple[str, ...] | None = None
     source: dict[str, Any] = field(default_factory=dict)
@@ -101,6 +105,7 @@ class TreeEnsemble:
         put(self, "classes", np.asarray(self.classes))
         if self.feature_names is not None:
             put(self, "feature_names", tuple(str(name) for name in self.feature_names))
+        put(self, "link", validation.link(self.link))
         validation.check(self)
         inner = self.feature >= 0
         put(self, "threshold", np.where(inner, ceil_to(self.threshold, self.dtype), 0.0))
@@ -291,7 +296,7 @@ class TreeEnsemble:
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """The decision rule: from scores to positions in `classes`."""
         if self.n_outputs > 1:
-            return np.argmax(scores, axis=1)
+            return np.argmax(self.link(scores, self.sum_dtype), axis=1)
         scores = np.asarray(scores).reshape(-1)
         return np.where(scores == self.cut, self.zero_class, scores > self.cut).astype(np.int64)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._errors import InvalidModelError
+from .link import Link
 
 if TYPE_CHECKING:
     from .ensemble import TreeEnsemble
@@ -23,6 +24,7 @@ _PLAIN = (
     "dtype",
     "sum_dtype",
     "decision_slack",
+    "link",
     "accepts_missing",
     "feature_names",
     "source",
@@ -65,6 +67,7 @@ def from_content(content) -> TreeEnsemble:
             f"the model file's version must be {VERSION}. Got {content.get('version')!r} instead. "
             f"Update treeproof, or save the model again with this version."
         )
+    content = {"link": Link(), **content}  # files older than the field have none
     lost = [name for name in (*_COLUMNS, *_PLAIN, "classes") if name not in content]
     if lost:
         raise InvalidModelError(f"the model file lacks {lost[0]!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +54,28 @@ def _leaves(feature, threshold, left, right, missing_left, offsets, X, out):
     for i in range(X.shape[0]):
         for t in range(len(offsets) - 1):
             out[i, t] = leaf_of(feature, threshold, left, right, missing_left, offsets[t], X[i])
+
+
+@kernel
+def softmax(scores, _steepness):
+    """In place, added up in float64 and divided in the scores' own type, as XGBoost and LightGBM do."""
+    for i in range(scores.shape[0]):
+        largest = scores[i].max()
+        total = 0.0
+        for k in range(scores.shape[1]):
+            scores[i, k] = math.exp(scores[i, k] - largest)
+            total += scores[i, k]
+        for k in range(scores.shape[1]):
+            scores[i, k] /= scores.dtype.type(total)
+
+
+@kernel
+def sigmoid(scores, steepness):
+    """In place."""
+    for i in range(scores.shape[0]):
+        for k in range(scores.shape[1]):
+            size = -steepness * scores[i, k]
+            scores[i, k] = 1.0 / (1.0 + math.exp(size)) if size < 700.0 else 0.0
 
 
 def _arrays(model: TreeEnsemble) -> tuple:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._errors import InvalidInputError, InvalidModelError, must_be
+from .link import KINDS, Link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +122,18 @@ def check(model: TreeEnsemble) -> None:
     _check_size(model)
 
 
+def link(given) -> Link:
+    """The link, from a `Link` or (in files) its three entries."""
+    try:
+        kind, divisor, steepness = given
+    except (TypeError, ValueError):
+        kind = divisor = steepness = None
+    plain = all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in (divisor, steepness))
+    if kind not in KINDS or not plain or not all(0 < number < np.inf for number in (divisor, steepness)):
+        raise InvalidModelError(must_be("link", f"one of {', '.join(KINDS)} and two positive numbers", given))
+    return Link(kind, float(divisor), float(steepness))
+
+
 def _check_decision(model: TreeEnsemble) -> None:
     wanted = 2 if model.n_outputs == 1 else model.n_outputs
     if model.classes.shape != (wanted,) or len(np.unique(model.classes)) != wanted:
@@ -131,6 +144,8 @@ def _check_decision(model: TreeEnsemble) -> None:
                 model.classes.tolist(),
             )
         )
+    if model.n_outputs == 1 and model.link != Link():
+        raise InvalidModelError(must_be("link", "left out for a single output", tuple(model.link)))
     if model.zero_class not in (0, 1):
         raise InvalidModelError(must_be("zero_class", "0 or 1", model.zero_class))
     if not np.isfinite(model.cut) or (model.n_outputs > 1 and model.cut != 0):
