@@ -120,6 +120,8 @@ class Judge:
             out.append(f"lower {lower!r} above the worst margin {float(worst)!r}")
         if math.isnan(upper) or (upper < math.inf and (upper == -math.inf or Fraction(upper) < worst)):
             out.append(f"upper {upper!r} below the worst margin {float(worst)!r}")
+        if self.tight and lower == -math.inf:
+            out.append("no lower bound of the worst margin")
         if exact and complete and self.tight and not out and truth.worst(-1) == truth.worst(+1):
             near = float(worst)
             if lower < np.nextafter(near, -np.inf) or upper > np.nextafter(near, np.inf):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import lean
 
 if TYPE_CHECKING:
     from .ensemble import TreeEnsemble
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BATCH = 8192
 
 
-@kernel
+@lean
 def leaf_of(feature, threshold, left, right, missing_left, root, row):
     """The leaf that a row reaches from a root."""
     node = root
@@ -29,27 +29,29 @@ def leaf_of(feature, threshold, left, right, missing_left, root, row):
     return node
 
 
-@kernel
+@lean
 def _scores64(feature, threshold, left, right, missing_left, value, offsets, base, X, out):
     for i in range(X.shape[0]):
-        out[i, :] = base
+        for k in range(value.shape[1]):
+            out[i, k] = base[k]
         for t in range(len(offsets) - 1):
             node = leaf_of(feature, threshold, left, right, missing_left, offsets[t], X[i])
             for k in range(value.shape[1]):
                 out[i, k] += value[node, k]
 
 
-@kernel
+@lean
 def _scores32(feature, threshold, left, right, missing_left, value, offsets, base, X, out):
     for i in range(X.shape[0]):
-        out[i, :] = base
+        for k in range(value.shape[1]):
+            out[i, k] = base[k]
         for t in range(len(offsets) - 1):
             node = leaf_of(feature, threshold, left, right, missing_left, offsets[t], X[i])
             for k in range(value.shape[1]):
                 out[i, k] = np.float32(out[i, k] + value[node, k])
 
 
-@kernel
+@lean
 def _leaves(feature, threshold, left, right, missing_left, offsets, X, out):
     for i in range(X.shape[0]):
         for t in range(len(offsets) - 1):

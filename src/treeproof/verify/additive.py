@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from .._errors import InvalidInputError, must_be
+from ..model.cells import Cuts
 from ..model.staircases import Staircases, staircases_of
 from .additive_core import arena_room
 from .additive_dual import picks_room
-from .additive_options import Margin, options_room
+from .additive_options import Margin, lower_cells, options_room
 from .additive_rows import Answers, Asked, decide_rows, nearest_rows
 from .additive_sorted import decide_count, nearest_sorted
 from .costs import ground_of
@@ -98,15 +99,17 @@ class Additive:
         return Asked(pair.slack, pair.solver, pair.tie_flips, self.problem.exact_margin, self.max_states)
 
     def _room(self, pair: Pair):
-        margin = margin_of(self.stairs, pair)
+        margin = margin_of(self.stairs, self.problem.cuts, pair)
         m = len(margin.feature)
         return margin, options_room(margin), picks_room(m), arena_room(m, self.max_states)
 
 
-def margin_of(stairs: Staircases, pair: Pair) -> Margin:
+def margin_of(stairs: Staircases, cuts: Cuts, pair: Pair) -> Margin:
     """The scalar staircases of a class pair."""
     weights = pair.weights
-    return Margin(stairs.feature, stairs.value @ weights, stairs.missing @ weights, float(stairs.base @ weights))
+    value = stairs.value @ weights
+    right, left = lower_cells(cuts.offsets, stairs.feature, value)
+    return Margin(stairs.feature, value, stairs.missing @ weights, float(stairs.base @ weights), right, left)
 
 
 def _found(answers: Answers) -> Found:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import inline, kernel
+from .._jit import inline, kernel, lean
 from .additive_dual import Picks
 from .additive_options import Options
 
@@ -77,7 +77,7 @@ def arena_room(m: int, max_states: int) -> Arena:
     )
 
 
-@kernel
+@lean
 def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
     """Maximise the gain within the budget (from the target up, until sure), or minimise the cost of the target.
 
@@ -136,7 +136,7 @@ def _top(options: Options, a, price):
     return top
 
 
-@kernel
+@lean
 def _core_features(options: Options, picks: Picks, arena: Arena, ask: Question):
     """Order the features that have a choice left; fix the others in the first state (their option: picks.trial)."""
     gap = _gap(picks, ask)
@@ -175,7 +175,7 @@ def _core_features(options: Options, picks: Picks, arena: Arena, ask: Question):
     return n_core
 
 
-@kernel
+@lean
 def _completions(options: Options, picks: Picks, arena: Arena, n_core, nearest):
     """Sums of the bound's own picks over the features not yet merged: how a state is completed."""
     side = picks.rich if nearest else picks.poor
@@ -186,7 +186,7 @@ def _completions(options: Options, picks: Picks, arena: Arena, n_core, nearest):
         arena.after[k, 1] = arena.after[k + 1, 1] + (options.cost[o] if o >= 0 else 0.0)
 
 
-@kernel
+@lean
 def _suffix_table(options: Options, picks: Picks, arena: Arena, n_core, ask: Question):
     """Fill arena.table from the last core feature to the first; returns the steps of cost and their length."""
     most = picks.sums[5] if ask.nearest else ask.budget
@@ -234,7 +234,7 @@ def _better(arena: Arena, picks: Picks, s, level, ask: Question):
     return good
 
 
-@kernel
+@lean
 def _extend(options: Options, picks: Picks, arena: Arena, level, first, last, grid, ask: Question):
     """Merge every live state with every option of the next feature, dropping what is dominated or hopeless.
 
@@ -317,7 +317,7 @@ def _narrow(new: Level, count, used, max_states):
     return BEAM, dropped
 
 
-@kernel
+@lean
 def _restore(options: Options, picks: Picks, arena: Arena, level, state, n_core, nearest):
     """Write the best state's choices, and its completion, into picks.best."""
     side = picks.rich if nearest else picks.poor

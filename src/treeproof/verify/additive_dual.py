@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import inline, kernel
+from .._jit import inline, lean
 from .additive_options import Options
 
 STEPS = 40
@@ -34,7 +34,7 @@ def picks_room(m: int) -> Picks:
     return Picks(rich, poor, trial, best, np.zeros(6))
 
 
-@kernel
+@lean
 def pick(options: Options, price, out):
     """Every feature's best option at a price of cost; returns the sums (gain, cost)."""
     gain = spent = 0.0
@@ -61,7 +61,7 @@ def _keep(picks: Picks, side, gain, spent, n):
     picks.sums[side + 1] = spent
 
 
-@kernel
+@lean
 def start_sides(options: Options, picks: Picks):
     """Everything (rich) and nothing (poor)."""
     n = options.counts[0]
@@ -75,7 +75,7 @@ def start_sides(options: Options, picks: Picks):
     picks.sums[2] = picks.sums[3] = 0.0
 
 
-@kernel
+@lean
 def best_gain(options: Options, picks: Picks, budget, enough, sure, guess):
     """Bound the largest gain within a budget.
 
@@ -121,7 +121,7 @@ def best_gain(options: Options, picks: Picks, budget, enough, sure, guess):
     return bound, at
 
 
-@kernel
+@lean
 def fill_up(options: Options, picks: Picks, budget):
     """Spend what the best choice leaves over on upgrades that fit, features where the two sides differ first."""
     n = options.counts[0]
@@ -146,7 +146,7 @@ def fill_up(options: Options, picks: Picks, budget):
     resum(options, picks)
 
 
-@kernel
+@lean
 def resum(options: Options, picks: Picks):
     """The best choice's sums, added afresh."""
     gain = spent = 0.0
@@ -158,7 +158,7 @@ def resum(options: Options, picks: Picks):
     picks.sums[4], picks.sums[5] = gain, spent
 
 
-@kernel
+@lean
 def least_cost(options: Options, picks: Picks, target, guess, steps):
     """Bound the least cost of gaining `target` (which all options together reach), in at most `steps` passes.
 
@@ -195,7 +195,7 @@ def least_cost(options: Options, picks: Picks, target, guess, steps):
     return max(bound, 0.0) if at == np.inf else bound, at
 
 
-@kernel
+@lean
 def trim(options: Options, picks: Picks, target):
     """Make the cheapest choice cheaper: step down wherever the target still holds, then complete the poor side."""
     n = options.counts[0]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import kernel, lean
 from .additive_core import Arena, Question, merge
 from .additive_dual import STEPS, Picks, best_gain, fill_up, least_cost, trim
 from .additive_options import Margin, Options, gather, shrink
@@ -35,7 +35,7 @@ class Answers(NamedTuple):
     value: np.ndarray
 
 
-@kernel
+@lean
 def least_proved(asked: Asked):
     """The smallest lower bound that proves the row: what a strict inequality is worth as a number."""
     if asked.slack > 0.0:
@@ -43,7 +43,7 @@ def least_proved(asked: Asked):
     return 5e-324 if asked.tie_flips else 0.0
 
 
-@kernel
+@lean
 def targets(asked: Asked, margin):
     """Gains that may flip a row, and that surely do."""
     doubt = asked.slack + asked.solver
@@ -70,13 +70,13 @@ def put(options: Options, choice, feature, value, at):
     return feature, value, at
 
 
-@kernel
+@lean
 def _error(options: Options):
     """What float rounding may add to a Lagrangian bound of a row's gain."""
     return 8.0 * _EPS * (options.counts[0] + 8.0) * (options.sums[1] + abs(options.sums[0]))
 
 
-@kernel
+@lean
 def _worst(options: Options, picks: Picks, arena: Arena, limit, enough, sure, guess, max_states):
     """The largest gain within a budget, as far as it matters: an upper bound, whether it is complete, the price.
 
@@ -131,7 +131,7 @@ def decide_rows(ground: Ground, margin: Margin, X, asked: Asked, limit, options:
     return Answers(lower, complete, offsets, feature[:at], value[:at])
 
 
-@kernel
+@lean
 def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, guess, options, picks, arena):
     """The least cost of a move that may (which = 0) or surely does (1) flip row x, up to `cap`.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import kernel, lean
 from .additive_dual import Picks
 from .additive_options import Margin, Options, gather
 from .additive_rows import Answers, Asked, least_proved, put, targets
@@ -80,7 +80,7 @@ def _sweep(options: Options, picks: Picks, target):
     return np.inf, gain
 
 
-@kernel
+@lean
 def _sum(options: Options, picks: Picks):
     """The gain of the picks, added afresh: the running sum above drifts."""
     gain = 0.0

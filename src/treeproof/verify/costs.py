@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._jit import inline, kernel
+from .._jit import inline, lean
 
 if TYPE_CHECKING:
     from ..threat import ResolvedThreat
@@ -84,6 +84,8 @@ def cost(distance, inverse_scale, p):
         return HUGE
     if p == 2.0:
         return size * size
+    if p == 0.5:
+        return np.sqrt(size)
     return size**p
 
 
@@ -147,7 +149,7 @@ def land_left(cuts, before, lo, hi, k, x, lower, upper):
     return np.nan
 
 
-@kernel
+@lean
 def price_row(ground, x, row):
     """Fill `row` for x. Outward from the own cell prices never fall, except from inf before a valid range."""
     own, price, landing = row
@@ -185,7 +187,7 @@ def price_row(ground, x, row):
                 landing[start + k] = z
 
 
-@kernel
+@lean
 def price_of_cells(row, start, lo, hi, own):
     """The cheapest cell among lo <= k < hi of the feature whose cells begin at `start`: (price, cell).
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._errors import InvalidInputError, MethodError, must_be
-from .._jit import kernel
+from .._jit import kernel, lean
 from ..model.staircases import staircases_of
 from .additive import margin_of
 from .additive_options import Margin, Options, gather, options_room
@@ -22,7 +22,7 @@ from .problem import Found, Pair, Problem
 MOST_STEPS = 10_000_000
 
 
-@kernel
+@lean
 def _table(options: Options, precision, steps, table, choice):
     """The largest gain for every whole number of steps; `choice` remembers each feature's option."""
     n = options.counts[0]
@@ -127,7 +127,7 @@ class Grid:
     def decide(self, pair: Pair, X: np.ndarray, limit: float) -> Found:
         """See `Solver.decide`."""
         threat = self.problem.threat
-        margin = margin_of(self.stairs, pair)
+        margin = margin_of(self.stairs, self.problem.cuts, pair)
         asked = Asked(pair.slack, pair.solver, pair.tie_flips, False, 1)
         budget = threat.eps**threat.norm * limit if threat.moves else -1.0
         answers = grid_rows(self.ground, margin, X, asked, budget, self.precision, self.steps, options_room(margin))

@@ -117,8 +117,19 @@ class Problem:
         slack = 0.0 if self.exact_margin else slack + model.decision_slack
         return Pair(y, c, weights, float(base), bool(tie_flips), float(slack), float(solver))
 
+    @cached_property
+    def _least(self) -> dict[tuple[int, int], float]:
+        return {}
+
     def least_margin(self, pair: Pair) -> float:
         """A lower bound of a pair's real margin, whatever the row."""
+        key = pair.y, pair.c
+        if key not in self._least:
+            self._least[key] = self._sum_least(pair)
+        return self._least[key]
+
+    def _sum_least(self, pair: Pair) -> float:
+        """The least leaf of every tree, added."""
         model = self.model
         values = np.where(model.feature < 0, self.leaf_values(pair), np.inf)
         total = np.minimum.reduceat(values, model.tree_offsets[:-1]).sum() if model.n_trees else 0.0

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import lean
 from .costs import price_of_cells
 
 if TYPE_CHECKING:
     from .problem import Problem
 
 
-@kernel
+@lean
 def price_leaves(boxes, offsets, row, p, cap, out):
     """Cost of each leaf's box on its own (sum over features; the largest at p = inf), inf above `cap`."""
     for leaf in range(len(boxes.node)):
@@ -37,7 +37,7 @@ def price_leaves(boxes, offsets, row, p, cap, out):
         out[leaf] = total
 
 
-@kernel
+@lean
 def own_leaves(boxes, row, out):
     """The leaf of each tree that the row itself reaches (position among the boxes' leaves)."""
     for t in range(len(boxes.tree_offsets) - 1):

@@ -10,13 +10,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._jit import kernel
+from .._jit import kernel, lean
 from .costs import Ground, cell_of, cost, ground_of, within_inf
 from .problem import Found, Pair, Problem
 from .replay import float_below
 
 
-@kernel
+@lean
 def land_in_box(ground: Ground, j, lo, hi, x):
     """The nearest allowed number in cells lo <= c < hi of feature j to an x outside them; NaN if none."""
     first, size = ground.offsets[j], ground.offsets[j + 1] - ground.offsets[j]
@@ -36,7 +36,7 @@ def land_in_box(ground: Ground, j, lo, hi, x):
     return np.nan
 
 
-@kernel
+@lean
 def _leaf_costs(ground: Ground, entry_offsets, feature, lo, hi, missing, x, out):
     """The cost of reaching each leaf: a sum, a count at p = 0, the largest at p = inf; inf if out of reach."""
     p = ground.p

@@ -38,7 +38,7 @@ def certify_batch(problem: Problem, solver: Solver, X: np.ndarray, y: np.ndarray
         mine = np.flatnonzero(target == c)
         if not problem.exact_margin and wrong[mine].any():  # a misclassified row needs no proof
             lost, mine = mine[wrong[mine]], mine[~wrong[mine]]
-            out.lower[lost] = -np.inf
+            out.lower[lost] = min(problem.least_margin(pair) for pair in problem.pairs(int(c)))
             out.upper[lost] = _margin_at(problem, rows[lost], raw[lost], int(c))
         if len(mine):
             _certify_class(problem, solver, mine, int(c), out)
