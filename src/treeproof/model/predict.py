@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._jit import lean
+from .._jit import kernel, lean
 
 if TYPE_CHECKING:
     from .ensemble import TreeEnsemble
