@@ -366,6 +366,48 @@ def test_data_frames_and_other_labels(catboost, lightgbm, xgboost, threshold):
         assert np.array_equal(translated.predict(frame), np.where(wanted, "bad", "good")), model
 
 
+def test_names_with_spaces_match_what_lightgbm_made_of_them(lightgbm):
+    """LightGBM writes spaces as underscores: frames and threats with the names of the table still fit, in any order."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = data()
+    frame = pandas.DataFrame(X, columns=["mean radius", "mean_area", "a b c", "plain"])
+    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=4, verbose=-1, min_child_samples=2).fit(frame, y)
+    translated = treeproof.load(model)
+    assert translated.feature_names == ("mean_radius", "mean_area", "a_b_c", "plain")
+    assert np.array_equal(translated.predict(frame[frame.columns[::-1]]), model.predict(frame))
+    threat = treeproof.Threat(norm=0, eps=4, frozen=["mean radius", "a_b_c", "mean_area", "plain"])
+    assert (treeproof.certify(translated, frame[:9], threat=threat).status != treeproof.Status.BROKEN).all()
+    for wrong, word in (
+        (frame.rename(columns={"plain": "other"}), "'plain'"),
+        (frame.rename(columns={"plain": "mean_area"}), "'plain'"),
+        (pandas.concat([frame, frame[["plain"]]], axis=1), "'plain' twice"),
+    ):
+        with pytest.raises(treeproof.InvalidInputError, match=word):
+            translated.predict(wrong)
+    # which of the two columns is meant cannot be told
+    twins = frame.rename(columns={"a b c": "mean radius", "mean radius": "mean  radius"}).rename(
+        columns={"mean  radius": "mean\tradius"}
+    )
+    with pytest.raises(treeproof.InvalidInputError, match="mean_radius"):
+        translated.predict(twins)
+
+
+def test_frames_of_objects():
+    """Nullable integers are numbers and their NA is missing; a text is named with its row and column."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = data()
+    X = X.round()
+    model = ensemble.RandomForestClassifier(5, random_state=0).fit(X, y)
+    translated = treeproof.load(model)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"]).astype("Int64")
+    frame.iloc[3, 2] = pandas.NA
+    assert translated.accepts_missing
+    X[3, 2] = np.nan
+    assert np.array_equal(translated.predict(frame), model.predict(X))
+    with pytest.raises(treeproof.InvalidInputError, match=r"\(row 0, column 'b'\) must be a number.*'red'"):
+        translated.predict(frame.assign(b="red"))
+
+
 def test_pipelines_are_on_raw_columns():
     """Rows, names and thresholds of a translated pipeline are those of the raw table."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")

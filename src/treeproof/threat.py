@@ -19,6 +19,7 @@ import numpy as np
 
 from ._errors import InvalidThreatError, must_be
 from .model.floats import ceil_to, floor_to
+from .model.names import as_written
 
 _SMALLEST, _LARGEST = 1e-60, 1e60
 _DIGITS = 60
@@ -299,6 +300,8 @@ def check_eps(eps, name: str = "eps") -> float:
 def _position(feature, d: int, names, what: str) -> int:
     """The column that a key of a dict or list names."""
     if isinstance(feature, str):
+        if names is not None and feature not in names:
+            feature = as_written(feature)
         if names is None or feature not in names:
             known = "the model has no feature names" if names is None else f"the model has {', '.join(names[:5])}, ..."
             raise InvalidThreatError(must_be(f"{what}'s feature", f"a feature of the model ({known})", feature))

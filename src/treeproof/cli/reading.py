@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from .._errors import InvalidInputError
+from ..model.names import places
 from .labels import match_labels, own_labels
 
 BLOCK = 20_000
@@ -153,7 +154,7 @@ def choose_columns(path: str, columns: list[str], want: Want) -> tuple[list[int]
     if want.features is None:
         return others, target, []
     if want.names is not None:
-        known = _places(columns, want.names)
+        known = places(columns, want.names)
         absent = [name for name in want.names if name not in known]
         if not absent:
             chosen = [known[name] for name in want.names]
@@ -176,16 +177,6 @@ def choose_columns(path: str, columns: list[str], want: Want) -> tuple[list[int]
             f"Got {len(others)} columns{aside}.{hint}"
         )
     return others, target, []
-
-
-def _places(columns: list[str], names: tuple[str, ...]) -> dict[str, int]:
-    """Each column by its name, and by the name with which LightGBM writes it: spaces as underscores."""
-    places = {name: j for j, name in enumerate(columns)}
-    written = [re.sub(r"\s", "_", name) for name in columns]
-    for j, name in enumerate(written):
-        if name in names and name not in columns and written.count(name) == 1:
-            places[name] = j
-    return places
 
 
 def _nameless(want: Want, columns: list[str]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._errors import InvalidInputError, InvalidModelError, must_be
 from .link import KINDS, Link
+from .names import places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -262,12 +263,36 @@ def check_finite(array: np.ndarray, accepts_missing: bool) -> None:
 
 def _frame_rows(model: TreeEnsemble, X):
     """A data frame's numbers, its columns taken by the model's names where it has them."""
-    names = model.feature_names
-    if names is not None and list(map(str, X.columns)) != list(names):
-        lost = [name for name in names if name not in set(map(str, X.columns))]
+    names, columns = model.feature_names, [str(name) for name in X.columns]
+    if names is not None and columns != list(names):
+        known = places(columns, names)
+        lost = [name for name in names if name not in known]
         if lost:
             raise InvalidInputError(
                 f"X must have the model's columns. Got none named {lost[0]!r} ({len(lost)} missing) instead."
             )
-        X = X.set_axis([str(name) for name in X.columns], axis=1)[list(names)]
-    return X.to_numpy()
+        twice = [name for name in names if columns.count(name) > 1]
+        if twice:
+            raise InvalidInputError(f"X must have each of the model's columns once. Got {twice[0]!r} twice instead.")
+        chosen = [known[name] for name in names]
+        X = X.iloc[:, chosen] if hasattr(X, "iloc") else X[:, chosen]
+    array = X.to_numpy()
+    if array.dtype != object:
+        return array
+    try:  # columns that pandas holds as objects: nullable integers, for example
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        _refuse_entry(array, list(X.columns))
+        raise
+
+
+def _refuse_entry(array: np.ndarray, columns: list) -> None:
+    """Name the first entry of a table that is no number."""
+    for j, column in enumerate(columns):
+        for row, entry in enumerate(array[:, j]):
+            try:
+                np.asarray(entry, dtype=np.float64)
+            except (TypeError, ValueError):
+                where = f"X (row {row}, column {str(column)!r})"
+                hint = "Encode it as the model was trained on it."
+                raise InvalidInputError(must_be(where, "a number", entry, hint)) from None
