@@ -49,7 +49,7 @@ def html(model, results):
 class _Checker(HTMLParser):
     """Every tag is closed, and nothing is fetched from anywhere."""
 
-    VOID = frozenset(("meta", "link", "br", "img", "line", "rect", "path"))
+    VOID = frozenset(("meta", "link", "br", "wbr", "img", "line", "rect", "path"))
 
     def __init__(self):
         super().__init__()
@@ -101,14 +101,38 @@ def test_the_figures_are_those_of_the_results(html, results):
     assert "gate failed" in html
     assert proof.verified_error > 0.2
     assert words.headline(proof).replace("'", "&#x27;") in html
-    assert f"median {words.figure(float(np.median(radii.lower[radii.correct])))}" in html
+    assert f"median {words.figure(radii.median)} (misclassified" in html
+    assert "age frozen" in html
+    assert "treeproof certify x" in html
+
+
+def test_the_threat_is_told_feature_by_feature():
+    threat = Threat(
+        norm=1, eps=1, scale={"income": 1000}, frozen=[True, False, True], lower=0, direction=np.array([1, -1, 1])
+    )
+    said = words.threat_words(threat, 3, ["income", "age", "visits"].__getitem__)
+    assert said == [
+        "steps of 1000 for income",
+        "at least 0 for all features",
+        "only growth for income, visits",
+        "only shrinking for age",
+        "income, visits frozen",
+    ]
+    many = Threat(norm=1, eps=1, scale=np.arange(1, 21), frozen=list(range(12)))
+    assert words.threat_words(many, 20, str) == ["scale set for all features", "12 features frozen"]
+
+
+def test_a_page_made_from_python_says_how_to_repeat_it(model, results):
+    html = report_html(results[0], model)
+    assert "treeproof.certify(model, X, y, treeproof.Threat(norm=1.0, eps=0.1, frozen=[&#x27;age&#x27;])" in html
 
 
 def test_the_curve_brackets_the_truth_and_meets_the_certificates(model, rows, results):
     """At the certified eps the curve from radii equals the errors of certify."""
     proof, radii = results
-    curve = analysis.error_curve(radii, 0.4, 401)
-    at = int(np.argmin(np.abs(curve.eps - 0.1)))
+    curve = analysis.error_curve(radii, 0.4)
+    at = int(np.searchsorted(curve.eps, 0.1, side="right")) - 1
+    assert set(radii.lower[(radii.lower > 0) & (radii.lower < 0.4)]) <= set(curve.eps)
     assert curve.verified[0] == pytest.approx(proof.clean_error)
     assert np.all(np.diff(curve.verified) >= 0)
     assert np.all(curve.attack <= curve.verified)
@@ -131,6 +155,14 @@ def test_fragile_rows_are_the_nearest_and_really_flip(model, rows, results):
         assert all(move.feature != 1 for move in one.moves)
 
 
+def test_rows_that_flip_alike_are_told_once(model, rows):
+    X = np.concatenate([rows[0][:20], rows[0][:20]])
+    radii = treeproof.radius(model, X, norm=1)
+    fragile = analysis.fragile_rows(radii, model, 5)
+    assert [one.alike for one in fragile] == [1] * 5
+    assert "and 1 row alike" in report_html(treeproof.certify(model, X, norm=1, eps=0.1), model, radii=radii)
+
+
 def test_moves_are_shown_in_the_data_s_own_units(model, results):
     class Scaling:
         offset, span = np.full(4, 10.0), np.full(4, 100.0)
@@ -139,6 +171,20 @@ def test_moves_are_shown_in_the_data_s_own_units(model, results):
     shown = analysis.fragile_rows(results[1], model, 1, Scaling)[0].moves[0]
     assert shown.before == pytest.approx(10 + 100 * plain.before)
     assert shown.after == pytest.approx(10 + 100 * plain.after)
+
+
+def test_a_step_too_small_for_the_digits_is_said_in_words():
+    assert words.moved_to(1.0, 2.5) == "2.5"
+    assert words.moved_to(1.0, float(np.nextafter(1, 0))) == "just below 1"
+    assert words.moved_to(1.0, float(np.nextafter(1, 2))) == "just above 1"
+
+
+def test_exact_radii_are_one_line_and_bounds_a_band(model, rows):
+    radii = treeproof.radius(model, *rows, norm=2)
+    assert radii.exact.all()
+    assert analysis.error_curve(radii).exact
+    loose = treeproof.radius(model, *rows, norm=2, method="attack")
+    assert not analysis.error_curve(loose).exact
 
 
 def test_feature_uses_count_the_witnesses(results):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import console, options
+from .labels import read_label_map
 from .options import ImageShape, Share, check_writable
 from .work import Job, distances, following, prepare, solver_options
 from .writing import KINDS, result_columns, write_results
@@ -132,6 +134,8 @@ def write_job_report(job: Job, found: Certificates, settings: dict[str, Any]) ->
         radii=radii,
         names=job.rows.names,
         image_shape=settings["image_shape"],
+        title=f"Robustness of {Path(job.path).name}",
+        class_names={value: key for key, value in read_label_map(settings["label_map"]).items()},
         command=command_line(),
         facts={"model file": _described(job.path), "data": _described(job.rows.source)},
         gate=settings["fail_above"],
@@ -149,7 +153,6 @@ def _spread(n: int, count: int):
 def _described(path: str) -> str:
     """A file with the start of its SHA-256, so that a report can be matched with what it is about."""
     import hashlib
-    from pathlib import Path
 
     if not Path(path).is_file():
         return path

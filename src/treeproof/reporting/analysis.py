@@ -11,7 +11,7 @@ from ..results import Status
 
 @dataclass(frozen=True)
 class Curve:
-    """Error shares over a grid of eps; the true robust error lies between `attack` and `verified`."""
+    """Error shares as steps over eps: the true robust error lies between `attack` and `verified`."""
 
     eps: np.ndarray
     attack: np.ndarray
@@ -22,11 +22,22 @@ class Curve:
         return bool(np.all(self.attack == self.verified))
 
 
-def error_curve(radii, end: float | None = None, points: int = 300) -> Curve:
-    """The certified-error curve from radii, at `points` values of eps from 0 to `end`."""
+def error_curve(radii, end: float | None = None, most: int = 1500) -> Curve:
+    """The certified-error curve from radii, with a step at each radius from 0 to `end` (at `most` steps, evenly)."""
     end = curve_end(radii) if end is None else end
-    eps = np.arange(0, int(np.ceil(end)) + 1.0) if radii.threat.norm == 0 else np.linspace(0, end, points)
-    return Curve(eps, np.asarray(radii.attack_error(eps)), np.asarray(radii.verified_error(eps)))
+    # where a radius is exact its two bounds differ by rounding only: one step, not a band of a hair's breadth
+    upper = np.where(radii.exact, radii.lower, radii.upper)
+    if radii.threat.norm == 0:
+        eps = np.arange(0, int(np.ceil(end)) + 1.0)
+    else:
+        bounds = np.concatenate([radii.lower, upper])
+        eps = np.unique(np.concatenate([[0.0], bounds[(bounds > 0) & (bounds < end)], [end]]))
+        if len(eps) > most:
+            eps = np.linspace(0, end, most)
+    attack, verified = (
+        np.searchsorted(np.sort(bound), eps, side="right") / len(radii) for bound in (upper, radii.lower)
+    )
+    return Curve(eps, attack, verified)
 
 
 def curve_end(radii, eps: float = 0.0) -> float:
@@ -132,37 +143,49 @@ class Fragile:
     becomes: str
     distance: float
     moves: list[Move]
+    alike: int = 0
 
 
 def fragile_rows(results, model, count: int = 6, scaling=None) -> list[Fragile]:
-    """The rows with the nearest witnesses, misclassified rows left out; moves in the data's own units."""
+    """The rows with the nearest witnesses, misclassified rows left out; moves in the data's own units.
+
+    Rows that flip by the very same moves are told once, with how many more there are (`alike`).
+    """
     rows = moved_rows(results)
     if len(rows) == 0:
         return []
     X = model.cast(np.asarray(results.X))
     resolved = results.threat.resolve(model)
     far = np.array([resolved.distance(*_move(results, X, row)) for row in rows])
-    out = []
-    for place in np.argsort(far, kind="stable")[:count]:
+    same: dict[tuple, list[int]] = {}  # rows by what moves, nearest first
+    for place in np.argsort(far, kind="stable").tolist():
         row = int(rows[place])
-        columns, before, after = _move(results, X, row)
-        flipped = X[row].copy()
-        flipped[columns] = after
-        size = np.abs(after - before) / resolved.scale[columns]
-        offset, span = (0.0, 1.0) if scaling is None else (scaling.offset[columns], scaling.span[columns])
-        shown = (before * span + offset, after * span + offset, size / max(size.max(), 1e-300))
-        moves = [Move(int(j), float(b), float(a), float(s)) for j, b, a, s in zip(columns, *shown, strict=True)]
-        out.append(
-            Fragile(
-                row,
-                None if results.y is None else str(results.y[row]),
-                str(results.predicted[row]),
-                str(model.predict(flipped[None])[0]),
-                float(far[place]),
-                sorted(moves, key=lambda move: -move.share),
-            )
-        )
-    return out
+        key = (str(results.predicted[row]), *(part.tobytes() for part in _move(results, X, row)))
+        same.setdefault(key, []).append(place)
+    return [
+        _fragile(results, model, X, int(rows[places[0]]), float(far[places[0]]), len(places) - 1, resolved, scaling)
+        for places in list(same.values())[:count]
+    ]
+
+
+def _fragile(results, model, X, row: int, distance: float, alike: int, resolved, scaling) -> Fragile:
+    """One row with its moves, largest first."""
+    columns, before, after = _move(results, X, row)
+    flipped = X[row].copy()
+    flipped[columns] = after
+    size = np.abs(after - before) / resolved.scale[columns]
+    offset, span = (0.0, 1.0) if scaling is None else (scaling.offset[columns], scaling.span[columns])
+    shown = (before * span + offset, after * span + offset, size / max(size.max(), 1e-300))
+    moves = [Move(int(j), float(b), float(a), float(s)) for j, b, a, s in zip(columns, *shown, strict=True)]
+    return Fragile(
+        row,
+        None if results.y is None else str(results.y[row]),
+        str(results.predicted[row]),
+        str(model.predict(flipped[None])[0]),
+        distance,
+        sorted(moves, key=lambda move: -move.share),
+        alike,
+    )
 
 
 def _move(results, X: np.ndarray, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

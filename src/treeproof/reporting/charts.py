@@ -37,10 +37,11 @@ def curve_chart(
     if 0 < eps <= curve.eps[-1]:
         frame.mark_x(eps, f"eps = {figure(eps)}")
     frame.parts.append('<g class="cursor" hidden="hidden"><line class="mark"/></g>')
-    points = {
-        "eps": np.round(curve.eps, 9).tolist(),
+    points: dict[str, object] = {
+        "eps": [float(f"{eps:.6g}") for eps in curve.eps],
         "attack": np.round(curve.attack, 5).tolist(),
         "verified": np.round(curve.verified, 5).tolist(),
+        "whole": norm == 0,
     }
     return frame.text(f' data-curve="{escape(json.dumps(points, separators=(",", ":")))}"')
 

@@ -5,6 +5,7 @@ Everything is drawn here by hand (inline SVG and PNG): no matplotlib, no network
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -186,8 +187,9 @@ def _curves(data: ReportInput) -> str:
         legend += f'<span><i class="l other{place % 3}"></i>{escape(name)}</span>'
     sample = "" if len(radii) == len(found) else f" Measured on {words.rows_of(len(radii))} of them."
     right = np.ones(len(radii), bool) if radii.correct is None else radii.correct
-    finite = radii.lower[np.isfinite(radii.lower) & right]
-    middle = f"median {words.figure(float(np.median(finite)))}" if len(finite) else "no row flips"
+    middle = f"median {words.figure(radii.median)}" if np.isfinite(radii.median) else "no row flips"
+    if not right.all():
+        middle += " (misclassified rows, not drawn, count as 0)"
     curve_card = card(
         "How the error grows with the budget",
         f"Share of rows that a move of at most eps can make wrong.{sample}",
@@ -196,8 +198,7 @@ def _curves(data: ReportInput) -> str:
     )
     radius_card = card(
         "How far the rows are from another prediction",
-        f"Proved radius of the correctly classified rows; {middle}, "
-        f"{int(np.sum(radii.exact & right)):,} of {words.rows_of(int(np.sum(right)))} exact.",
+        f"Proved radius of each row: {middle}; exact for {int(np.sum(radii.exact)):,} of {words.rows_of(len(radii))}.",
         f"{charts.radius_chart(radii, end, eps)}"
         '<div class="legend"><span><i style="background:var(--blue)"></i>beyond eps</span>'
         '<span><i style="background:var(--weak)"></i>within eps</span></div>',
@@ -231,24 +232,31 @@ def _fragile(data: ReportInput) -> str:
             f"<b>{escape(data.label(one.becomes))}</b> after {words.rows_of(len(one.moves), 'change')}, "
             f"{norm} distance {words.figure(one.distance)}"
         )
-        cards.append(f'<div class="row"><h3>Row {number}</h3><p>{said}</p>{changed}</div>')
+        more = f' <span class="small">and {words.rows_of(one.alike, "row")} alike</span>' if one.alike else ""
+        cards.append(f'<div class="row"><h3>Row {number}{more}</h3><p>{said}</p>{changed}</div>')
     return card(
         "The most fragile rows",
-        "Right today, yet the nearest to another prediction; each change shown was replayed on the model.",
+        "Right today, yet the nearest to another prediction; each change shown was replayed on the model. "
+        "Rows are numbered from 0.",
         f'<div class="fragile">{"".join(cards)}</div>',
     )
 
 
 def _moves(data: ReportInput, one) -> str:
     lines = "".join(
-        f"<tr><td>{escape(data.name(move.feature))}</td><td>{words.figure(move.before)}</td>"
-        f'<td class="to">{words.figure(move.after)}</td><td>{move.after - move.before:+.3g}</td></tr>'
+        f"<tr><td>{_breakable(data.name(move.feature))}</td><td>{words.figure(move.before)}</td>"
+        f'<td class="to">{words.moved_to(move.before, move.after)}</td><td>{words.signed(move)}</td></tr>'
         for move in one.moves[:6]
     )
     rest = len(one.moves) - 6
     more = f'<p class="small">and {words.rows_of(rest, "smaller change")}</p>' if rest > 0 else ""
     head = "<tr><th>feature</th><th>from</th><th>to</th><th>move</th></tr>"
     return f'<div class="wide"><table class="moves">{head}{lines}</table></div>{more}'
+
+
+def _breakable(name: str) -> str:
+    """A feature's name that a narrow column may break after its underscores and points."""
+    return re.sub(r"([_.])", r"\1<wbr>", escape(name))
 
 
 def _pictures(shape: tuple[int, int], results, one) -> str:
@@ -311,7 +319,7 @@ def _classes(data: ReportInput) -> str:
 def _made(data: ReportInput) -> str:
     found = data.certificates
     summary = data.model.summary()
-    limits = words.limit_words(found.threat, data.model.n_features)
+    limits = words.threat_words(found.threat, data.model.n_features, data.name)
     lines = {
         "model": f"{summary.source}: {words.rows_of(summary.trees, 'tree')} of depth up to "
         f"{summary.max_depth}, {summary.leaves:,} leaves; {summary.features_used} of {summary.features:,} "
@@ -328,13 +336,24 @@ def _made(data: ReportInput) -> str:
     if found.interrupted:
         lines["stopped"] = "the work was interrupted; rows not reached are undecided"
     listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(str(text))}</dd>" for key, text in lines.items())
-    command = f"<pre>{escape(data.command)}</pre>" if data.command else ""
+    command = f'<p class="small">To reproduce it:</p><pre>{escape(data.command or _call(found))}</pre>'
     note = (
         "Verified means proved mathematically for every input that the adversary may reach, not tested on "
         "some. A counterexample is a real input, replayed on the model. The true robust error is at least "
         "the attack error and at most the verified error."
     )
     return card("What this means, and how it was made", note, f"<dl>{listed}</dl>{command}")
+
+
+def _call(found) -> str:
+    """The Python call that gives the same certificates, for pages that no command made."""
+    labels = "" if found.y is None else "y, "
+    threat = repr(found.threat)
+    if len(threat) > 600:
+        threat = "threat"  # numbers for hundreds of features: the page names them in words
+    return f"treeproof.certify(model, X, {labels}treeproof.{threat}, method={found.method_names[-1]!r})".replace(
+        "treeproof.threat", "threat"
+    )
 
 
 def _time(data: ReportInput) -> str:

@@ -70,10 +70,13 @@ def radii_table(found) -> Group:
     table.add_column(style="dim")
     if found.clean_error is not None:
         table.add_row("clean error", words.percent(found.clean_error), "misclassified rows have radius 0")
+    counted = "of the finite radii" + ("" if right.all() else ", misclassified rows as 0")
+    table.add_row("median", words.figure(found.median), counted)
+    table.add_row("mean", words.figure(found.mean), counted)
     if len(lower):
-        for name, share in (("least", 0.0), ("10% of rows below", 0.1), ("median", 0.5), ("largest", 1.0)):
-            table.add_row(name, words.figure(float(np.quantile(lower, share, method="lower"))), "")
-    table.add_row("mean", words.figure(found.mean), "over the finite radii, misclassified rows as 0")
+        for name, share in (("least", 0.0), ("10% below", 0.1), ("largest", 1.0)):
+            of = "" if right.all() else "of the rows classified correctly"
+            table.add_row(name, words.figure(float(np.quantile(lower, share, method="lower"))), of)
     table.add_row("exact", f"{int(np.sum(found.exact)):,}", f"of {words.rows_of(len(found))}")
     if found.n_infinite:
         table.add_row("never flip", f"{found.n_infinite:,}", "within what the threat allows")

@@ -25,6 +25,22 @@ def figure(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def moved_to(before: float, after: float) -> str:
+    """Where a feature moves; a step too small for the digits is said in words."""
+    text = figure(after)
+    if after == before or text != figure(before):
+        return text
+    return f"just {'above' if after > before else 'below'} {text}"
+
+
+def signed(move) -> str:
+    """How far a feature moves, with its sign; one digit where the step is a hair's breadth."""
+    far = move.after - move.before
+    if figure(move.before) == figure(move.after):
+        return f"{far:+.1g}"
+    return ("+" if far > 0 else "-") + figure(float(f"{abs(far):.4g}"))
+
+
 def rows_of(count: int, noun: str = "row") -> str:
     """``1 row``, ``1,234 rows``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
@@ -52,7 +68,7 @@ def limit_words(threat, n_features: int) -> list[str]:
     out = []
     if threat.scale is not None and threat.norm != 0:
         out.append(f"scale set for {_how_many(threat.scale, n_features)}")
-    frozen = _frozen_count(threat.frozen)
+    frozen = len(_frozen_features(threat.frozen))
     if frozen:
         out.append(f"{rows_of(frozen, 'feature')} frozen")
     if threat.lower is not None or threat.upper is not None:
@@ -67,6 +83,41 @@ def limit_words(threat, n_features: int) -> list[str]:
     return out
 
 
+def threat_words(threat, n_features: int, name, most: int = 8) -> list[str]:
+    """The threat's restrictions with the features that they are about, as long as those are few."""
+    out = []
+    for part in ("scale", "lower", "upper", "direction"):
+        given = getattr(threat, part)
+        if given is None or (part == "scale" and threat.norm == 0):
+            continue
+        settings = given if isinstance(given, dict) else dict(enumerate(_settings(given, n_features).tolist()))
+        groups: dict[float, list] = {}
+        for feature, value in settings.items():
+            groups.setdefault(float(value), []).append(feature)
+        out += [f"{_part(part, value)} for {_named(group, n_features, name, most)}" for value, group in groups.items()]
+        if len(groups) > most:
+            del out[-len(groups) :]
+            out.append(f"{part} set for {_how_many(given, n_features)}")
+    frozen = _frozen_features(threat.frozen)
+    if frozen:
+        out.append(f"{_named(frozen, n_features, name, most)} frozen")
+    return out
+
+
+def _part(part: str, value: float) -> str:
+    if part == "direction":
+        return {1.0: "only growth", -1.0: "only shrinking"}.get(value, "both directions")
+    return {"scale": "steps of", "lower": "at least", "upper": "at most"}[part] + f" {figure(value)}"
+
+
+def _named(features: list, n_features: int, name, most: int) -> str:
+    if len(features) == n_features:
+        return "all features"
+    if len(features) > most:
+        return rows_of(len(features), "feature")
+    return ", ".join(feature if isinstance(feature, str) else name(int(feature)) for feature in features)
+
+
 def _settings(given, n_features: int) -> np.ndarray:
     if isinstance(given, dict):
         return np.array(list(given.values()), dtype=float)
@@ -77,15 +128,18 @@ def _how_many(given, n_features: int) -> str:
     return "all features" if not isinstance(given, dict) else rows_of(len(given), "feature")
 
 
-def _frozen_count(frozen) -> int:
+def _frozen_features(frozen) -> list:
+    """The frozen features as they were named, by column or by name."""
     if frozen is None:
-        return 0
+        return []
     if isinstance(frozen, dict):
-        return sum(bool(flag) for flag in frozen.values())
+        return [feature for feature, flag in frozen.items() if flag]
     if isinstance(frozen, (str, int)):
-        return 1
+        return [frozen]
     flags = list(frozen)
-    return sum(flags) if flags and all(isinstance(flag, (bool, np.bool_)) for flag in flags) else len(flags)
+    if flags and all(isinstance(flag, (bool, np.bool_)) for flag in flags):
+        return [j for j, flag in enumerate(flags) if flag]
+    return flags
 
 
 def headline(certificates) -> str:
