@@ -45,6 +45,7 @@ def workplace(tmp_path, monkeypatch):
     lines = [",".join([*data.feature_names, "label"])]
     lines += [",".join(map(repr, [*x, y])) for x, y in zip(data.X_test.tolist(), data.y_test.tolist(), strict=True)]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
+    (tmp_path / "threat.toml").write_text("norm = 1\neps = 0.05\n")
     return tmp_path
 
 

@@ -19,9 +19,9 @@ from .work import Job, distances, following, prepare, solver_options
 @options.loading
 @options.table
 @options.threat
-@click.option("--method", default="auto", show_default=True, help="What looks for them.")
-@click.option("--time-limit", type=Budget(), default=0.2, show_default=True, help="Seconds a row.")
-@click.option("--n-jobs", type=int, help="Threads; -1 for all cores.")
+@click.option("--method", metavar="NAME", default="auto", show_default=True, help="What looks for them.")
+@click.option("--time-limit", type=Budget(), metavar="SECONDS", default=0.2, show_default=True, help="Seconds a row.")
+@click.option("--n-jobs", type=int, metavar="N", help="Threads; -1 for all cores.")
 @click.option("--nearest", is_flag=True, help="The nearest counterexamples, instead of any within eps.")
 @click.option("--out", metavar="FILE.csv", help="The counterexamples as whole rows, in the table's columns.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--report-rows",
     type=click.IntRange(1),
+    metavar="N",
     default=200,
     show_default=True,
     help="Rows of the report's radii.",

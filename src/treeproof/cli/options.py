@@ -103,7 +103,7 @@ table = together(
     click.option("--allow-missing", is_flag=True, help="Keep rows with missing values; what is missing cannot move."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N rows."),
     click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N rows, drawn at random."),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of --sample."),
+    click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Seed of --sample."),
 )
 
 threat = together(
@@ -113,7 +113,9 @@ threat = together(
 )
 
 solver = together(
-    click.option("--method", default="auto", show_default=True, help="How to decide; auto picks and says."),
+    click.option(
+        "--method", metavar="NAME", default="auto", show_default=True, help="How to decide; auto picks and says."
+    ),
     click.option(
         "--time-limit",
         type=Budget(),
@@ -122,7 +124,7 @@ solver = together(
         show_default=True,
         help="For each row; rows out of time are UNKNOWN; inf for none.",
     ),
-    click.option("--n-jobs", type=int, help="Threads; -1 for all cores."),
+    click.option("--n-jobs", type=int, metavar="N", help="Threads; -1 for all cores."),
 )
 
 output = together(
