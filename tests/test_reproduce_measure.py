@@ -58,13 +58,13 @@ def test_methods_beside_the_milp_agree_on_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(trainers, "make", lambda spec, brief=False: Trainer())
     spec = workshop.ModelSpec("stumps", "diabetes", math.inf, 0.05)
     task = verification.beside_milp(
-        "t", spec, QUICK, rows=60, norm=1, eps=0.05, methods={"grid": {"precision": 0.0002}, "additive": {}}
+        "t", spec, QUICK, norm=1, eps=0.05, methods={"grid": {"precision": 0.0002}, "additive": {}}
     )
     out = task.run(workshop.Workshop(tmp_path, Settings(QUICK)))
-    assert task.reduced.startswith("60 of the test rows")
-    assert out["additive_agreement"] == "60/60 alike"
+    assert out["additive_agreement"] == "154/154 alike"
     assert out["milp_verified"] == out["additive_verified"] <= out["grid_verified"]
-    assert out["milp_rows"] == out["grid_rows"] == 60
+    assert out["milp_rows"] == out["grid_rows"] == 154
+    assert out["additive_ratio"] == 1
     assert out["grid_speedup"] == out["milp_seconds"] / out["grid_seconds"]
 
 

@@ -49,7 +49,7 @@ def test_every_figure_of_the_paper_is_in_a_table(size):
 
 @pytest.mark.parametrize("size", [FULL, QUICK])
 def test_task_names_are_unique_and_reductions_are_marked(size, monkeypatch, tmp_path):
-    """Two tasks of one name would share a cell; marks: the image rows of a quick run, the MILP's 200 of a full one."""
+    """Two tasks of one name would share a cell; marks: the image rows of a quick run."""
     monkeypatch.delenv("TREEPROOF_DATA", raising=False)
     monkeypatch.setenv("TREEPROOF_CACHE", str(tmp_path))
     seen: dict[str, dict] = {}
@@ -57,12 +57,7 @@ def test_task_names_are_unique_and_reductions_are_marked(size, monkeypatch, tmp_
         for row in table.rows:
             for task in row.tasks:
                 assert seen.setdefault(task.name, task.settings) == task.settings
-                image = row.dataset not in SMALL
-                if size.quick:
-                    assert bool(task.reduced) == image, task.name
-                else:
-                    milp = table.name == "tree-verification" and task.name.endswith("/milp") and image
-                    assert task.reduced == ("200 of the test rows (fixed seed)" if milp else ""), task.name
+                assert bool(task.reduced) == (size.quick and row.dataset not in SMALL), task.name
 
 
 def test_rows_divided_otherwise_are_marked_and_are_other_cells(monkeypatch, tmp_path):
@@ -103,8 +98,7 @@ def test_train_rows_is_a_marked_run_of_its_own(tmp_path):
                     assert "trained on" not in task.reduced
                 else:
                     assert "trained on" in task.reduced, task.name
-                    milp = table.name == "tree-verification" and task.name.endswith("/milp")
-                    assert ("of the test rows" in task.reduced) == (milp and row.dataset not in SMALL)
+                    assert "of the test rows" not in task.reduced
     with pytest.raises(InvalidInputError, match="train_rows must be at least 100"):
         reproduce.run(train_rows=3, out=tmp_path)
 

@@ -18,8 +18,6 @@ class Size:
         Training rows of the image sets, for stumps and additive models, and for trees.
     test_rows : int or None
         Test rows that are verified.
-    milp_rows : int or None
-        Test rows that the MILP decides on trees (stumps are quick enough for all).
     row_seconds, milp_seconds : float
         Time limits a row; a row that hits one counts as not verified.
     """
@@ -27,7 +25,6 @@ class Size:
     quick: bool = False
     train_rows: int | None = None
     test_rows: int | None = None
-    milp_rows: int | None = 200
     row_seconds: float = 20.0
     milp_seconds: float = 60.0
 
@@ -39,13 +36,9 @@ class Size:
         """How many test rows are verified."""
         return None if dataset in SMALL else self.test_rows
 
-    def deciding(self, dataset: str) -> int | None:
-        """How many test rows the MILP gets on trees."""
-        return None if dataset in SMALL else self.milp_rows
-
 
 FULL = Size()
-QUICK = Size(quick=True, train_rows=800, test_rows=100, milp_rows=100, row_seconds=0.5, milp_seconds=5.0)
+QUICK = Size(quick=True, train_rows=800, test_rows=100, row_seconds=0.5, milp_seconds=5.0)
 
 
 @dataclass(frozen=True)
