@@ -153,13 +153,14 @@ def test_data_that_cannot_be_had_fails_its_rows_once_and_clearly(tmp_path, monke
     monkeypatch.delenv("TREEPROOF_DATA", raising=False)
     monkeypatch.setenv("TREEPROOF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("treeproof.datasets.openml.fetch", fetch)
-    made = reproduce.run(["frontier"], datasets=["diabetes", "mnist-1-5"], quick=True, out=tmp_path / "out")
+    wanted = ["diabetes", "mnist-1-5", "mnist-2-6"]
+    made = reproduce.run(["frontier"], datasets=wanted, quick=True, out=tmp_path / "out")
     assert asked == [554]
     assert len(made.failures) == 1
     assert "mnist.npz" in made.failures[0]
     assert "TREEPROOF_DATA" in made.failures[0]
     states = {line.labels["data set"]: {cell.state for cell in line.cells} for line in made.sections[0].lines}
-    assert states == {"diabetes": {"done"}, "mnist-1-5": {"failed"}}
+    assert states == {"diabetes": {"done"}, "mnist-1-5": {"failed"}, "mnist-2-6": {"failed"}}
 
 
 @pytest.mark.slow

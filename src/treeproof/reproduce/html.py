@@ -11,11 +11,11 @@ from .tasks import PERCENT
 
 STYLE = """
 :root { color-scheme: light dark; --edge: #8885; --good: #1a7f37; --bad: #b35900; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 100rem; padding: 0 1rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0; }
 th, td { border: 1px solid var(--edge); padding: .25rem .6rem; text-align: right; white-space: nowrap; }
-th { text-align: center; white-space: normal; }
+th { text-align: center; white-space: normal; min-width: 4.5rem; }
 caption { text-align: left; font-weight: bold; padding-bottom: .25rem; }
  td.label { text-align: left; }
 small { opacity: .75; } .good { color: var(--good); } .bad { color: var(--bad); }

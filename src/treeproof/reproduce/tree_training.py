@@ -52,8 +52,8 @@ def _table(name: str, title: str, norm: int, settings: Settings) -> Table:
     about = (
         f"Boosted trees of depth 5; verified errors are l{norm:g} at eps, by the exact search. A row that is "
         f"undecided (after {settings.size.row_seconds:g} s, or because its margin is within the float error of "
-        "the model's own sum) counts as not verified. Image sets are trained on "
-        f"{SAMPLE[norm]} rows, as in the paper. `corrective` is our own: as many trees of the same depth, all "
+        "the model's own sum) counts as not verified. The paper trains on "
+        f"{SAMPLE[norm]} rows of the image sets. `corrective` is our own: as many trees of the same depth, all "
         f"leaf values refitted together under one shared budget (beside the paper's l{norm} column)."
     )
     return Table(name, title, about, rows)

@@ -95,12 +95,13 @@ class Workshop:
 
     def data(self, name: str) -> datasets.Dataset:
         """A data set; one that cannot be had is asked for once, not by every task anew."""
-        if name in self._missing:
-            raise self._missing[name]
+        source = datasets.source(name)  # two pairs of digits are one download
+        if source in self._missing:
+            raise self._missing[source]
         try:
             return self._loaded(name)
         except TreeproofError as error:
-            self._missing[name] = error
+            self._missing[source] = error
             raise
 
     def test_rows(self, name: str, limit: int | None) -> tuple[np.ndarray, np.ndarray]:
