@@ -77,14 +77,17 @@ def test_rows_divided_otherwise_are_marked_and_are_other_cells(monkeypatch, tmp_
 
 
 def test_frontier_rows_repeat_the_papers_own_tables():
-    """The paper's column of the frontier is its stump tables' l_p (or better of linf and l1) column."""
+    """The paper's column of the frontier is its training tables' l_p column; stumps where it has both at one eps."""
     from treeproof.reproduce.frontier import ROWS
 
-    for norm, name in ((1, "l1_stump_training"), (2, "l2_stump_training")):
-        for line in paper.rows(name):
+    for norm, model in ((1, "stump"), (2, "stump"), (1, "tree"), (2, "tree")):
+        for line in paper.rows(f"l{norm}_{model}_training"):
             known = [one for one in ROWS if (one.norm, one.dataset, one.eps) == (norm, line["dataset"], line["eps"])]
-            assert [one.paper for one in known] == [line["lp"]["verified"]]
-            assert [one.paper_clean for one in known] == [line["lp"]["error"]]
+            assert len(known) == 1
+            if known[0].model == f"{model}s":
+                assert (known[0].paper, known[0].paper_clean) == (line["lp"]["verified"], line["lp"]["error"])
+            else:
+                assert model == "tree"
 
 
 def test_train_rows_is_a_marked_run_of_its_own(tmp_path):

@@ -14,7 +14,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,8 @@ class _Worker:
 
     def give(self, group: list[str]) -> None:
         self.left = list(group)
-        self.connection.send(group)
+        with suppress(OSError):  # it died meanwhile: the next step finds out
+            self.connection.send(group)
 
     def step(self, hear: Hear, waiting: deque[list[str]]) -> bool:
         """Take one message; true when the process has ended."""
