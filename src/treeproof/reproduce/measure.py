@@ -2,7 +2,7 @@
 
 Times are CPU seconds per row of one call on one thread, after a first call that compiles: on a busy
 machine wall clock would flatter the quick methods beside the slow ones. A quick call is repeated (at most
-five times, half a second) and the fastest counts.
+twenty times, half a second) and the fastest counts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def whole(found):
     return found
 
 
-def timed(call, limit: float = 0.5, repeats: int = 5):
+def timed(call, limit: float = 0.5, repeats: int = 20):
     """Return what `call` returns and the CPU seconds (of all threads) of its fastest repetition."""
     best, spent = float("inf"), 0.0
     for repetition in range(repeats):
