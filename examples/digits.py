@@ -19,7 +19,7 @@ import treeproof
 from treeproof import AdditiveClassifier, datasets
 from treeproof.reporting import plot_certified_error, plot_witness, write_report
 
-ROWS = 300
+ROWS = 200
 
 
 class Digits(NamedTuple):
@@ -38,7 +38,7 @@ def load(small: bool) -> Digits:
     if not small:
         try:
             data = datasets.load("mnist-2-6", download=False)
-            return Digits(data.X_train[:4000], data.y_train[:4000], data.X_test, data.y_test, (28, 28), 1.0)
+            return Digits(data.X_train[:2000], data.y_train[:2000], data.X_test, data.y_test, (28, 28), 1.0)
         except datasets.DataUnavailableError:
             print("MNIST is not on this machine: scikit-learn's small digits instead")
     from sklearn.datasets import load_digits

@@ -161,7 +161,7 @@ class _PerRow:
             import pandas
         except ImportError:
             raise InvalidInputError(
-                "to_frame needs pandas, which is not installed. Use to_dict(), or install treeproof[pandas]."
+                "to_frame needs pandas, which is not installed. Use to_dict(), or: pip install pandas."
             ) from None
         return pandas.DataFrame(columns)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from .._clock import clock
 from .._errors import InvalidInputError
 from . import console
 
@@ -65,10 +66,13 @@ def command(out: str, quiet: bool) -> int:
 def step(label: str, quiet: bool) -> Iterator[None]:
     """One line when something that takes time is done."""
     console.note(f"{label}...", quiet)
-    start = perf_counter()
+    start, working = perf_counter(), clock()
     yield
     if not quiet:
-        console.show(f"{label}: {perf_counter() - start:.1f} s")
+        working = clock() - working
+        compiling = perf_counter() - start - working
+        more = f", and {compiling:.0f} s compiling the fast loops, once on this machine" if compiling > 1 else ""
+        console.show(f"{label}: {working:.1f} s{more}")
 
 
 def train(data, quiet: bool) -> dict[str, Any]:

@@ -159,6 +159,5 @@ def need_pyarrow(path: str) -> None:
 
     if find_spec("pyarrow") is None:
         raise InvalidInputError(
-            f"{path}: writing Parquet needs pyarrow. Install it with: pip install 'treeproof[pyarrow]', "
-            "or write .csv or .json."
+            f"{path}: writing Parquet needs pyarrow. Install it with: pip install pyarrow, or write .csv or .json."
         )

@@ -388,7 +388,7 @@ def _read_parquet(path: str, want: Want) -> Raw:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise InvalidInputError(
-            f"{path}: reading Parquet needs pyarrow. Install it with: pip install 'treeproof[pyarrow]'."
+            f"{path}: reading Parquet needs pyarrow. Install it with: pip install pyarrow."
         ) from None
     if not Path(path).exists():
         raise InvalidInputError(f"{path}: there is no such file.")

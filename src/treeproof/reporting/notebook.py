@@ -43,6 +43,8 @@ def radii_html(found) -> str:
     if len(found):
         curve = error_curve(found, curve_end(found))
         drawn = charts.curve_chart(curve, found.threat.norm, 0.0, found.clean_error)
+        read = "Share of rows that a move of at most eps makes wrong"
+        drawn += f'<div class="s">{read}{"" if curve.exact else ": between attack and verified error"}.</div>'
     note = f"exact for {int(found.exact.sum()):,} rows; {found.method_reason}"
     return _box(f"Radii of {words.rows_of(len(found))}, {moves} moves", figures, note, drawn)
 

@@ -20,7 +20,7 @@ def _pyplot():
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise InvalidInputError("plots need matplotlib. Install it with: pip install 'treeproof[plot]'.") from None
+        raise InvalidInputError("plots need matplotlib. Install it with: pip install matplotlib.") from None
     return pyplot
 
 
@@ -95,7 +95,7 @@ def plot_radii(radii, *, eps: float | None = None, bins: int = 30, ax=None):
     return ax
 
 
-def plot_witness(results, row: int, *, image_shape: tuple[int, int] | None = None, most: int = 12, ax=None):
+def plot_witness(results, row: int, *, image_shape: tuple[int, int] | None = None, names=None, most: int = 12, ax=None):
     """What a row's witness changes: bars a feature, or the changed image.
 
     Parameters
@@ -104,6 +104,8 @@ def plot_witness(results, row: int, *, image_shape: tuple[int, int] | None = Non
     row : int
     image_shape : (height, width), optional
         The row is an image.
+    names : sequence of str, optional
+        What the features are called, where the model does not say.
     most : int
         Features shown, the largest moves first.
     ax : matplotlib axes, optional
@@ -133,15 +135,15 @@ def plot_witness(results, row: int, *, image_shape: tuple[int, int] | None = Non
     ax = _axes(ax)
     moves = after - before[columns]
     order = np.argsort(-np.abs(moves), kind="stable")[:most][::-1]
-    names = results.feature_names
-    texts = [names[j] if names else f"feature {j}" for j in columns[order].tolist()]
-    ax.barh(texts, moves[order], color=[ORANGE if move > 0 else BLUE for move in moves[order]])
+    names = results.feature_names if names is None else names
+    texts = [f"feature {j}" if names is None else names[j] for j in columns[order].tolist()]
+    ax.barh(texts, moves[order], height=0.7, color=[ORANGE if move > 0 else BLUE for move in moves[order]])
     ax.axvline(0, color=GREY, linewidth=1)
-    ax.set(xlabel="move")
+    ax.set(xlabel="move", ylim=(-0.7, max(len(order), 4) - 0.3))
     return ax
 
 
-def plot_staircases(model, features=None, *, output: int = 0, most: int = 6, axes=None) -> Any:
+def plot_staircases(model, features=None, *, names=None, output: int = 0, most: int = 6, axes=None) -> Any:
     """The staircase of each feature of an additive model.
 
     Parameters
@@ -150,6 +152,8 @@ def plot_staircases(model, features=None, *, output: int = 0, most: int = 6, axe
         Additive: every tree reads at most one feature.
     features : list of int or str, optional
         Those with the largest range by default.
+    names : sequence of str, optional
+        What the features are called, where the model does not say.
     output : int
         Which score, for models with several.
     most : int
@@ -166,11 +170,12 @@ def plot_staircases(model, features=None, *, output: int = 0, most: int = 6, axe
             "plot_staircases needs an additive model. Got trees that read several features; "
             "there is no staircase a feature."
         )
+    names = model.feature_names if names is None else names
     stairs = {j: staircase(model, j, output) for j in model.used_features.tolist()}
     if features is None:
         chosen = sorted(stairs, key=lambda j: -np.ptp(stairs[j][1]))[:most]
     else:
-        chosen = [_column(model, feature) for feature in features]
+        chosen = [_column(model, names, feature) for feature in features]
     if axes is None:
         axes = _many_axes(max(1, len(chosen)))
     for ax, j in zip(np.ravel(axes), chosen, strict=False):
@@ -184,7 +189,7 @@ def plot_staircases(model, features=None, *, output: int = 0, most: int = 6, axe
             color=BLUE,
         )
         ax.axhline(0, color=GREY, linewidth=0.8)
-        ax.set_title(model.feature_names[j] if model.feature_names else f"feature {j}", fontsize="medium")
+        ax.set_title(f"feature {j}" if names is None else names[j], fontsize="medium")
     return axes
 
 
@@ -204,12 +209,11 @@ def staircase(model, feature: int, output: int = 0) -> tuple[np.ndarray, np.ndar
     return cuts, values
 
 
-def _column(model, feature) -> int:
-    names = model.feature_names or ()
+def _column(model, names, feature) -> int:
     if isinstance(feature, str):
-        if feature not in names:
+        if names is None or feature not in names:
             raise InvalidInputError(must_be("features", "features of the model", feature))
-        return names.index(feature)
+        return list(names).index(feature)
     if not 0 <= int(feature) < model.n_features:
         raise InvalidInputError(must_be("features", f"columns from 0 to {model.n_features - 1}", feature))
     return int(feature)
