@@ -233,6 +233,16 @@ def test_compare_counts_rows_gained_and_lost(capsys, files, tmp_path, model, row
     assert said["gained"] + said["lost"] > 0
 
 
+def test_inspect_of_a_file_that_states_two_billion_features(capsys, tmp_path):
+    """What a file merely states costs no memory: only the features that a split reads are counted."""
+    stump = {"feature": [2**31 - 2, -1, -1], "threshold": [0.5, 0, 0], "left": [1, -1, -1], "right": [2, -1, -1]}
+    model = treeproof.TreeEnsemble.from_trees([{**stump, "value": [0, -1, 1]}], n_features=2**31 - 1)
+    model.save(tmp_path / "huge.json")
+    code, out, _ = call(capsys, "inspect", tmp_path / "huge.json", "--features")
+    assert code == 0
+    assert "1 splits  2147483646" in out
+
+
 def test_inspect_and_convert_keep_the_model(capsys, files, tmp_path, model, rows):
     code, out, _ = call(capsys, "inspect", files / "model.json", "--features")
     assert code == 0

@@ -275,6 +275,20 @@ def test_catboost_stored_threshold(catboost):
     assert abs(treeproof.load(model, decision_threshold=0.7).cut - np.log(0.7 / 0.3)) < 1e-12
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("form", ["cbm", "json"])
+def test_catboost_models_read_back_by_catboost(catboost, tmp_path, form, classes):
+    """A plain ``CatBoost`` object that read a file has the labels of the classifier that wrote it."""
+    X, y = data(classes)
+    labels = np.array(["no", "yes", "maybe"])[y]
+    model = catboost.CatBoostClassifier(iterations=5, depth=3, verbose=0, allow_writing_files=False).fit(X, labels)
+    model.save_model(str(tmp_path / "model"), format=form)
+    for kind in (catboost.CatBoost, catboost.CatBoostClassifier):
+        translated = treeproof.load(kind().load_model(str(tmp_path / "model"), format=form))
+        assert translated.classes.tolist() == sorted(set(labels))
+        same_labels(model, translated, X)
+
+
 # ---------------------------------------------------------------- scikit-learn
 
 

@@ -265,6 +265,19 @@ def test_bad_ranges_are_refused(xgboost, range_):
     refused(model, "iteration_range", error=InvalidInputError, iteration_range=range_)
 
 
+def test_a_library_that_fails_to_predict_is_one_clear_error():
+    """Whatever goes wrong inside the library during the comparison, the model is refused in one line."""
+
+    class Broken(ensemble.RandomForestClassifier):
+        def predict(self, X):
+            raise KeyError("first line\nsecond line") if len(X) > 1 else ValueError("no missing values")
+
+    X, y = data()
+    forest = Broken(3, random_state=0).fit(X, y)
+    refused(forest, "KeyError", "check=False")
+    assert treeproof.load(forest, check=False).n_trees == 3
+
+
 def test_a_wrong_translation_is_caught():
     """The equality check sees one threshold moved by one float, one leaf changed, and a base left out."""
     from dataclasses import replace

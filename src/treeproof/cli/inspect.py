@@ -23,8 +23,9 @@ def command(model: str, classes: str | None, decision_threshold: float | None, a
 
     ensemble = load_model(model, classes, decision_threshold)
     summary = ensemble.summary()
-    splits = np.bincount(ensemble.feature[ensemble.feature >= 0], minlength=ensemble.n_features)
-    names = ensemble.feature_names or [str(j) for j in range(ensemble.n_features)]
+    # only what is read: a file may state two billion features
+    used, splits = np.unique(ensemble.feature[ensemble.feature >= 0], return_counts=True)
+    names = [ensemble.feature_names[j] if ensemble.feature_names else str(j) for j in used]
     if as_json:
         content = summary.to_dict()
         if features:
@@ -34,5 +35,4 @@ def command(model: str, classes: str | None, decision_threshold: float | None, a
     click.echo(str(summary))
     if features:
         for j in np.argsort(-splits, kind="stable"):
-            if splits[j]:
-                click.echo(f"{splits[j]:>7} splits  {names[j]}")
+            click.echo(f"{splits[j]:>7} splits  {names[j]}")

@@ -85,9 +85,8 @@ def from_live(source: Any, options: Options) -> Imported:
     def labels(X: np.ndarray) -> np.ndarray:
         if p is None:
             found = np.asarray(source.predict(X, prediction_type="Class")).reshape(-1)
-            if "CatBoostClassifier" in kinds:
-                return parts.relabelled(found, source.classes_, model)
-            return model.classes[found.astype(np.int64)]
+            own = source.classes_  # none after training on probabilities
+            return parts.relabelled(found, own if len(own) else np.arange(len(model.classes)), model)
         return model.classes[(source.predict(X, prediction_type="Probability")[:, 1] > p).astype(int)]
 
     def margin(X: np.ndarray) -> np.ndarray:

@@ -127,7 +127,15 @@ def _compared(found: Imported, check: bool) -> TreeEnsemble:
         return replace(model, source={**model.source, "notes": [*notes, "check=False: not compared with the library"]})
     from .check import verify
 
-    result = verify(model, reference)
+    try:
+        result = verify(model, reference)
+    except TranslationError:
+        raise
+    except Exception as error:
+        raise TranslationError(
+            f"the comparison with the library's own predictions failed, {type(error).__name__}: {str(error)[:300]}. "
+            f"Nothing was loaded; please report this model, or load it uncompared with check=False."
+        ) from error
     where = "all thresholds"
     if result["splits_compared"] < result["splits"]:
         where = f"{result['splits_compared']} of {result['splits']} splits (a random choice)"
