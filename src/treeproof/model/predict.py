@@ -65,8 +65,8 @@ def softmax(scores, _steepness):
         largest = scores[i].max()
         total = 0.0
         for k in range(scores.shape[1]):
-            scores[i, k] = math.exp(scores[i, k] - largest)
-            total += scores[i, k]
+            scores[i, k] = math.exp(np.float64(scores[i, k] - largest))
+            total += np.float64(scores[i, k])
         for k in range(scores.shape[1]):
             scores[i, k] /= scores.dtype.type(total)
 
