@@ -60,12 +60,12 @@ def _leaves(feature, threshold, left, right, missing_left, offsets, X, out):
 
 @kernel
 def softmax(scores, _steepness):
-    """In place, added up in float64 and divided in the scores' own type, as XGBoost and LightGBM do."""
+    """In place: exp in the scores' own type, added up in float64, divided in the own type, as the libraries do."""
     for i in range(scores.shape[0]):
         largest = scores[i].max()
         total = 0.0
         for k in range(scores.shape[1]):
-            scores[i, k] = math.exp(np.float64(scores[i, k] - largest))
+            scores[i, k] = math.exp(scores[i, k] - largest)
             total += np.float64(scores[i, k])
         for k in range(scores.shape[1]):
             scores[i, k] /= scores.dtype.type(total)
