@@ -17,6 +17,15 @@ from .._errors import InvalidInputError, must_be
 from ..threat import Threat
 from . import params
 from .additive_bins import BINNINGS, thresholds_for
+from .additive_groups import (
+    JOINT_CELLS,
+    BlockProblem,
+    blocks_ensemble,
+    build_blocks,
+    check_interactions,
+    group_size,
+    groups_of,
+)
 from .additive_optimiser import Settings, Solution, solve
 from .additive_problem import LOSSES, Problem, build
 from .additive_sparse import prune
@@ -54,6 +63,12 @@ class AdditiveClassifier(ProvableClassifier):
         Training uses `eps_factor * eps` (p > 0); above 1 it is a margin of safety against unseen rows.
     monotone : array (n_features,) or dict, optional
         +1 (never falling), -1 (never rising) or 0 for each feature, seen from ``classes_[1]``.
+    interactions : int or list of groups, optional
+        Tables over the joint cells of a few features instead of staircases alone: a group is a list of column
+        numbers or names, and may overlap others; an int chooses groups of that many features from the rows
+        (disjoint for finite p; one led by each feature at p = inf). Features in no group keep a staircase. The
+        problem stays convex; tables have the `l2` penalty only, and the fitted model is one of trees. For p = inf;
+        for finite p staircases on many bins do as well (docs/convex-method.md).
     max_stumps : int, optional
         At most this many thresholds in the whole model (for each class, with several).
     scale, frozen, lower, upper, direction : optional
@@ -122,6 +137,7 @@ class AdditiveClassifier(ProvableClassifier):
         l2=1e-4,
         eps_factor=1.0,
         monotone=None,
+        interactions=None,
         max_stumps=None,
         scale=None,
         frozen=None,
@@ -151,6 +167,7 @@ class AdditiveClassifier(ProvableClassifier):
         self.l2 = l2
         self.eps_factor = eps_factor
         self.monotone = monotone
+        self.interactions = interactions
         self.max_stumps = max_stumps
         self.scale = scale
         self.frozen = frozen
@@ -191,6 +208,8 @@ class AdditiveClassifier(ProvableClassifier):
         for name in ("max_epochs", "max_stumps"):
             if getattr(self, name) is not None:
                 params.whole(name, getattr(self, name), 1)
+        if self.interactions is not None:
+            check_interactions(self)
 
     def _default_threat(self, norm=None, eps=None) -> Threat:
         return Threat(
@@ -203,20 +222,24 @@ class AdditiveClassifier(ProvableClassifier):
             direction=self.direction,
         )
 
+    def _column(self, name: str, key) -> int:
+        """The column that a number or name in parameter `name` means."""
+        names = list(getattr(self, "feature_names_in_", []))
+        j = names.index(key) if key in names else key
+        if not isinstance(j, (int, np.integer)) or isinstance(j, bool) or not 0 <= j < self.n_features_in_:
+            raise InvalidInputError(
+                must_be(f"{name}'s feature", f"a column number, 0 to {self.n_features_in_ - 1}, or a name", key)
+            )
+        return int(j)
+
     def _monotone_signs(self, n_features: int) -> np.ndarray:
         """One of -1, 0, +1 a feature."""
         if self.monotone is None:
             return np.zeros(n_features, dtype=np.int64)
         if isinstance(self.monotone, dict):
-            names = list(getattr(self, "feature_names_in_", []))
             signs = np.zeros(n_features)
             for key, sign in self.monotone.items():
-                j = names.index(key) if key in names else key
-                if not isinstance(j, (int, np.integer)) or not 0 <= j < n_features:
-                    raise InvalidInputError(
-                        must_be("monotone's feature", f"a column number, 0 to {n_features - 1}, or a name", key)
-                    )
-                signs[j] = sign
+                signs[self._column("monotone", key)] = sign
         else:
             signs = np.asarray(self.monotone, dtype=np.float64)
         if signs.shape != (n_features,) or not np.isin(signs, (-1, 0, 1)).all():
@@ -276,7 +299,9 @@ class AdditiveClassifier(ProvableClassifier):
         self
         """
         super().fit(X, y, sample_weight, X_val=X_val, y_val=y_val)
-        solutions: list[Solution] = [fit.state for fit in self._fits]
+        for fit in self._fits:
+            fit.state[0].forget_workspaces()
+        solutions: list[Solution] = [fit.state[1] for fit in self._fits]
         self.objective_ = [one.objective for one in solutions]
         self.lower_bound_ = [one.lower_bound for one in solutions]
         self.gap_ = max(one.gap for one in solutions)
@@ -287,9 +312,12 @@ class AdditiveClassifier(ProvableClassifier):
 
     def _fit_binary(self, task: BinaryTask) -> BinaryFit:
         task = self._prepared(task)
-        problem = self._problem(task.X, task.sample_weight)
+        problem: Problem | BlockProblem = self._problem(task.X, task.sample_weight)
         rows = problem.rows(task.X, task.y, task.sample_weight)
         settings = self._settings(len(task.y), task.label)
+        if isinstance(problem, Problem) and self.interactions is not None:
+            groups = groups_of(self.interactions, problem, rows, settings, task.rng, self._column)
+            problem = build_blocks(problem, groups)
         validate = None
         if self.early_stopping and task.X_val is not None and task.y_val is not None:
             held = problem.rows(task.X_val, task.y_val, np.ones(len(task.y_val)))
@@ -299,10 +327,14 @@ class AdditiveClassifier(ProvableClassifier):
                 return float(np.mean(problem.bounds(held, values, share) <= 0))
 
         solution = solve(problem, rows, settings, task.rng, validate=validate)
-        if self.max_stumps is not None:
-            problem, rows, solution = prune(problem, rows, solution, self.max_stumps, settings, task.rng)
-        ensemble = ensemble_of(problem.features, problem.thresholds, solution.values, problem.first, task.X.shape[1])
-        return BinaryFit(ensemble, solution.history, solution)
+        width = task.X.shape[1]
+        if isinstance(problem, BlockProblem):
+            ensemble = blocks_ensemble(problem, solution.values, width)
+        else:
+            if self.max_stumps is not None:
+                problem, rows, solution = prune(problem, rows, solution, self.max_stumps, settings, task.rng)
+            ensemble = ensemble_of(problem.features, problem.thresholds, solution.values, problem.first, width)
+        return BinaryFit(ensemble, solution.history, (problem, solution))
 
     def _prepared(self, task: BinaryTask) -> BinaryTask:
         """Repeated rows merged (a weight of 2 is then exactly a repeated row), validation rows held out."""
@@ -349,7 +381,39 @@ class AdditiveClassifier(ProvableClassifier):
             cells, least = 2_000, int(np.clip(count, 2, 16))
         if self.max_stumps is not None:  # few thresholds are better chosen among few, far apart
             cells, least = min(cells, 20 * self.max_stumps), 2
+        if self.interactions is not None:  # few enough that a table of joint cells stays small
+            size = group_size(self.interactions)
+            return int(np.clip(cells // max(1, len(spans)), least, max(2, int(JOINT_CELLS ** (1.0 / size) + 1e-9))))
         return int(np.clip(cells // max(1, len(spans)), least, 128))
+
+    def training_bound(self, X, y) -> np.ndarray:
+        """The training's own lower bound of each row's worst-case margin, at `eps` (`eps_factor` left out).
+
+        Sound and quick, a little below what `certify` finds exactly. With several classes it is that of the
+        one-against-the-rest score of the row's own class, which proves nothing about f_y - f_c.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+        y : array-like (n,)
+            True labels.
+
+        Returns
+        -------
+        array (n,)
+        """
+        X = self._rows(X)
+        y = np.asarray(y)
+        if y.shape != (len(X),) or not np.isin(y, self.classes_).all():
+            raise InvalidInputError(must_be("y", f"{len(X)} labels among {self.classes_.tolist()}", y))
+        share = 1.0 / self.eps_factor if self.norm > 0 else 1.0
+        out = np.empty(len(X))
+        for number, (problem, solution) in enumerate(fit.state for fit in self._fits):
+            own = np.ones(len(X), dtype=bool) if len(self.classes_) == 2 else y == self.classes_[number]
+            sign = np.where(y[own] == self.classes_[1], 1.0, -1.0) if len(self.classes_) == 2 else np.ones(own.sum())
+            if own.any():
+                out[own] = problem.bounds(problem.rows(X[own], sign, np.ones(len(sign))), solution.values, share)
+        return out
 
     # ------------------------------------------------------------------ reading the model
 

@@ -103,16 +103,17 @@ class Planes:
 
     def __init__(self, first, tv: float, l2: float, monotone, keep: int = 40):
         self.first, self.tv, self.l2, self.monotone, self.keep = first, tv, l2, monotone, keep
-        self.slopes: list[np.ndarray] = []
-        self.offsets: list[float] = []
-        self.alpha = np.zeros(0)
+        # losses are never negative: the zero plane
+        self.slopes: list[np.ndarray] = [np.zeros(int(first[-1]))]
+        self.offsets: list[float] = [0.0]
+        self.alpha = np.ones(1)
 
     def add(self, offset: float, slope: np.ndarray) -> None:
         """Store the plane ``offset + <slope, g>``; the least useful one leaves when there are too many."""
         if len(self.slopes) >= self.keep:
-            worst = int(np.argmin(self.alpha)) if len(self.alpha) else 0
+            worst = int(np.argmin(self.alpha))
             del self.slopes[worst], self.offsets[worst]
-            self.alpha = np.delete(self.alpha, worst) if len(self.alpha) else self.alpha
+            self.alpha = np.delete(self.alpha, worst)
         self.slopes.append(slope)
         self.offsets.append(offset)
         self.alpha = np.append(self.alpha, 0.0)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._errors import InvalidInputError
 from .additive_gap import Planes
 from .additive_problem import Problem
 from .progress import tell_round
@@ -93,12 +94,13 @@ def judge(problem: Problem, rows, values, planes: Planes, pool):
     return loss + problem.penalty(values), lower
 
 
-def solve(problem: Problem, rows, settings: Settings, rng, start=None, validate: Callable | None = None) -> Solution:
+def solve(problem, rows, settings: Settings, rng, start=None, validate: Callable | None = None) -> Solution:
     """Train the staircases.
 
     Parameters
     ----------
-    problem, rows, settings
+    problem : Problem or BlockProblem
+    rows, settings
     rng : numpy.random.Generator
     start : array (cells,), optional
         Where to start; zero by default. A given start skips the rise of eps.
@@ -109,15 +111,20 @@ def solve(problem: Problem, rows, settings: Settings, rng, start=None, validate:
     planes = Planes(problem.first, problem.tv, problem.l2, problem.monotone)
     history: dict[str, list] = {"epoch": [], "objective": [], "lower_bound": [], "validation_error": []}
     pool = problem.pool()
-    best, best_key, flat, spent, lower = None, np.inf, 0, 0, -np.inf
+    best, best_objective, best_key, flat, spent, lower = values, np.inf, np.inf, 0, 0, -np.inf
     epochs, stopped_by = settings.epochs, "max_epochs"
     try:
-        while best is None or spent < settings.max_epochs:
+        while spent < settings.max_epochs:
             epochs = min(epochs, settings.max_epochs - spent)
             ramp = settings.ramp if start is None and spent == 0 else 0.0
             values = run_cycle(problem, rows, values, settings, epochs, ramp, spent, planes, rng, pool)
             spent += epochs
             objective, proved = judge(problem, rows, values, planes, pool)
+            if not np.isfinite(objective):
+                raise InvalidInputError(
+                    f"learning_rate must keep the training objective finite. Got {settings.rate!r}, which does not: "
+                    "use a smaller one."
+                )
             lower = max(lower, proved)
             error = validate(values) if validate is not None else None
             key = objective if error is None else error
@@ -140,6 +147,4 @@ def solve(problem: Problem, rows, settings: Settings, rng, start=None, validate:
     finally:
         if pool is not None:
             pool.shutdown()
-    if best is None:
-        raise FloatingPointError("the training objective is not a number; use a smaller learning_rate")
     return Solution(best, best_objective, lower, stopped_by, history)

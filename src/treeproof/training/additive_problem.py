@@ -18,6 +18,16 @@ LOSSES = {"logistic": 0, "exponential": 1, "hinge": 2}
 PARTS = 4  # a batch is always cut into the same parts, whatever the number of threads
 
 
+def spread(run, which, pool):
+    """Run `run(part, rows of that part)` over the fixed parts of `which`."""
+    if len(which) < 32 * PARTS:
+        return [run(0, which)]
+    parts = np.array_split(which, PARTS)
+    if pool is None:
+        return [run(k, part) for k, part in enumerate(parts)]
+    return list(pool.map(run, range(PARTS), parts))
+
+
 @dataclass
 class Problem:
     """Cells and rows of one binary problem. `values` everywhere is one flat array over all cells."""
@@ -77,21 +87,16 @@ class Problem:
             next_smaller(values, self.first, sign, right[side], left[side])
         return right, left
 
+    def forget_workspaces(self) -> None:
+        """Free what only a run of training needs."""
+        self._work.clear()
+
     def _workspaces(self):
         from .additive_bound import scratch_for
 
         if not self._work:
             self._work.extend(scratch_for(len(self.first) - 1, self.cells) for _ in range(PARTS))
         return self._work
-
-    def _spread(self, run, which, pool):
-        """Run `run(part, rows of that part)` over the fixed parts of `which`."""
-        if len(which) < 32 * PARTS:
-            return [run(0, which)]
-        parts = np.array_split(which, PARTS)
-        if pool is None:
-            return [run(k, part) for k, part in enumerate(parts)]
-        return list(pool.map(run, range(PARTS), parts))
 
     def bounds(self, rows, values, share: float = 1.0, pool=None) -> np.ndarray:
         """The lower bound of each row's worst-case margin."""
@@ -106,7 +111,7 @@ class Problem:
             bounds(part, rows, values, right, left, grid, work[k], margin)
             out[part] = margin
 
-        self._spread(run, np.arange(len(out)), pool)
+        spread(run, np.arange(len(out)), pool)
         return out
 
     def mean_loss(self, which, rows, values, grid, pool=None):
@@ -121,7 +126,7 @@ class Problem:
             total, offset = loss_and_slope(part, rows, values, right, left, grid, work[k], self.loss, slope)
             return total, offset, slope
 
-        found = self._spread(run, which, pool)
+        found = spread(run, which, pool)
         count = len(which)
         slope = found[0][2]
         for _, _, more in found[1:]:
