@@ -63,7 +63,7 @@ def feature_costs(i, rows, grid, moves):
 
 
 @kernel
-def joint_cells(grid, blocks, moves):
+def joint_cells(i, rows, grid, blocks, moves):
     """List the joint cells of every block that the row can be brought to within the budget, with their price."""
     count = 0
     at = np.empty(len(blocks.members), dtype=np.int64)
@@ -71,10 +71,15 @@ def joint_cells(grid, blocks, moves):
         moves.start[b] = count
         begin, end = blocks.start[b], blocks.start[b + 1]
         cell, size = blocks.table[b], end - begin
+        own = cell
         for q in range(size):
             j = blocks.members[begin + q]
             at[q] = moves.low[j]
             cell += (at[q] - grid.first[j]) * blocks.stride[begin + q]
+            own += rows.code[i, j] * blocks.stride[begin + q]
+        # the row's own cell comes first: it wins every tie
+        moves.leaf[count], moves.price[count] = own, np.float32(0.0)
+        count += 1
         while True:
             spent, price = 0.0, 0.0
             for q in range(size):
@@ -83,7 +88,7 @@ def joint_cells(grid, blocks, moves):
                 price += cost / blocks.readers[blocks.members[begin + q]]
             if np.isinf(grid.budget):  # p = inf: each move is within reach by itself, and nothing is spent
                 spent, price = 0.0, 0.0
-            if spent <= grid.budget * (1.0 + 1e-12):
+            if cell != own and spent <= grid.budget * (1.0 + 1e-12):
                 moves.leaf[count] = cell
                 # rounded down, so that float32 never makes a cell dearer than it is
                 moves.price[count] = np.float32(price * (1.0 - 1e-6))
@@ -110,7 +115,7 @@ def block_bounds(which, rows, values, grid, blocks, moves, margin):
     for at in range(len(which)):
         i = which[at]
         feature_costs(i, rows, grid, moves)
-        joint_cells(grid, blocks, moves)
+        joint_cells(i, rows, grid, blocks, moves)
         reach = Reach(moves.start, moves.leaf, moves.price)
         found = shared_bound(reach, values, 0, rows.sign[i], budget, rows.slope[i], moves.dear, moves.cheap)
         margin[at], rows.slope[i] = found[0], found[1]
@@ -124,7 +129,7 @@ def block_loss_and_slope(which, rows, values, grid, blocks, moves, loss, gradien
     for at in range(len(which)):
         i = which[at]
         feature_costs(i, rows, grid, moves)
-        joint_cells(grid, blocks, moves)
+        joint_cells(i, rows, grid, blocks, moves)
         reach = Reach(moves.start, moves.leaf, moves.price)
         margin, rows.slope[i], part = shared_bound(
             reach, values, 0, rows.sign[i], budget, rows.slope[i], moves.dear, moves.cheap
