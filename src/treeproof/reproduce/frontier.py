@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from . import verification
-from .settings import Settings
+from .settings import SMALL, Settings
 from .tasks import NUMBER, PERCENT, SECONDS, Row, Table, number
 from .trainers import ADDITIVE
 from .workshop import ModelSpec
@@ -72,9 +72,12 @@ def table(settings: Settings) -> Table:
 
 
 def _row(known: Known, settings: Settings) -> Row:
-    rows = settings.size.training(known.dataset)
-    spec = ModelSpec("additive", known.dataset, known.norm, known.eps, dict(ADDITIVE), rows)
-    task = verification.certify_task(NAME, spec, settings.size, norm=known.norm, eps=known.eps, method="additive")
+    size = settings.size
+    options = dict(ADDITIVE)
+    if size.epochs and known.dataset not in SMALL:
+        options["max_epochs"] = size.epochs
+    spec = ModelSpec("additive", known.dataset, known.norm, known.eps, options, size.training(known.dataset))
+    task = verification.certify_task(NAME, spec, size, norm=known.norm, eps=known.eps, method="additive")
     labels = {
         "norm": f"l{known.norm:g}", "data set": known.dataset, "eps": f"{known.eps:g}", "paper's model": known.model,
     }  # fmt: skip

@@ -18,6 +18,8 @@ class Size:
         Training rows of the image sets, for stumps and additive models, and for trees.
     test_rows : int or None
         Test rows that are verified.
+    epochs : int or None
+        Most epochs of additive models on image sets; on few rows the estimator's own limit is many passes.
     row_seconds, milp_seconds : float
         Time limits a row; a row that hits one counts as not verified.
     """
@@ -25,6 +27,7 @@ class Size:
     quick: bool = False
     train_rows: int | None = None
     test_rows: int | None = None
+    epochs: int | None = None
     row_seconds: float = 20.0
     milp_seconds: float = 60.0
 
@@ -38,7 +41,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(quick=True, train_rows=800, test_rows=100, row_seconds=0.5, milp_seconds=5.0)
+QUICK = Size(quick=True, train_rows=800, test_rows=100, epochs=40, row_seconds=0.5, milp_seconds=5.0)
 
 
 @dataclass(frozen=True)

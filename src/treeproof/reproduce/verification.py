@@ -26,6 +26,8 @@ def reductions(spec: ModelSpec, rows: int | None, *, usual_rows: int | None = No
         notes.append(f"{rows} of the test rows (fixed seed)")
     if spec.train_rows not in (None, usual_rows):
         notes.append(f"trained on {spec.train_rows} rows (fixed seed)")
+    if "max_epochs" in spec.options:
+        notes.append(f"at most {spec.options['max_epochs']} epochs")
     if datasets.source(spec.dataset) in OTHER_SPLIT:
         notes.append(f"{spec.dataset} in another division than the original")
     return "; ".join(notes)
