@@ -159,6 +159,13 @@ def test_threats_and_threads():
     assert np.array_equal(frozen.ensemble_.value, again.ensemble_.value)
 
 
+def test_no_threat_and_nothing_to_learn():
+    """eps = 0 trains a plain model of pairs; constant features give the constant, not an error."""
+    X, y = exclusive_or(200)
+    assert AdditiveClassifier(1, 0, interactions=2, epochs=60, random_state=0).fit(X, y).score(X, y) > 0.9
+    assert AdditiveClassifier(interactions=2).fit(np.ones((20, 2)), np.arange(20) % 4 == 0).ensemble_.n_trees == 0
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -197,11 +197,15 @@ def best_partners(problem: Problem, rows, values, size: int) -> list[tuple[int, 
     features = len(problem.features)
     slope = rows.weight * rows.sign / (1.0 + np.exp(np.clip(problem.bounds(rows, values), -50.0, 50.0)))
     side = np.zeros((len(rows.sign), features), dtype=np.float32)
-    free = np.isinf(problem.threat.norm) and problem.threat.moves
     for at, steps in enumerate(problem.thresholds):
-        away = rows.X[:, at] - steps[len(steps) // 2]
-        still = np.abs(away) * problem.threat.inverse_scale(problem.threat.eps)[problem.features[at]] > 1.0
-        side[:, at] = np.where(away < 0.0, -1.0, 1.0) * (still if free else 1.0)
+        side[:, at] = np.where(rows.X[:, at] < steps[len(steps) // 2], -1.0, 1.0)
+    if np.isinf(problem.threat.norm) and problem.threat.moves:
+        inverse = problem.threat.inverse_scale(problem.threat.eps)[problem.features]
+        movable = (problem.threat.up | problem.threat.down)[problem.features]
+        for at in np.flatnonzero(movable):
+            steps = problem.thresholds[at]
+            away = np.abs(rows.X[:, at] - steps[len(steps) // 2]) * inverse[at]
+            side[away <= 1.0, at] = 0.0
     gain = (side * slope[:, None].astype(np.float32)).T @ side
     score = gain.astype(np.float64) ** 2 / np.maximum(np.abs(side).T @ np.abs(side), 50.0)
     np.fill_diagonal(score, -1.0)
