@@ -201,11 +201,11 @@ def best_partners(problem: Problem, rows, values, size: int) -> list[tuple[int, 
         side[:, at] = np.where(rows.X[:, at] < steps[len(steps) // 2], -1.0, 1.0)
     if np.isinf(problem.threat.norm) and problem.threat.moves:
         inverse = problem.threat.inverse_scale(problem.threat.eps)[problem.features]
-        movable = (problem.threat.up | problem.threat.down)[problem.features]
-        for at in np.flatnonzero(movable):
-            steps = problem.thresholds[at]
-            away = np.abs(rows.X[:, at] - steps[len(steps) // 2]) * inverse[at]
-            side[away <= 1.0, at] = 0.0
+        movable = np.logical_or(problem.threat.up, problem.threat.down)[problem.features]
+        for place in np.flatnonzero(movable):
+            steps = problem.thresholds[place]
+            away = np.abs(rows.X[:, place] - steps[len(steps) // 2]) * inverse[place]
+            side[away <= 1.0, place] = 0.0
     gain = (side * slope[:, None].astype(np.float32)).T @ side
     score = gain.astype(np.float64) ** 2 / np.maximum(np.abs(side).T @ np.abs(side), 50.0)
     np.fill_diagonal(score, -1.0)
