@@ -167,6 +167,21 @@ def test_a_clean_share_trades_proofs_for_clean_accuracy():
         model.set_params(norm=INF).fit(X, y)
 
 
+def test_the_polish_lowers_the_smoothed_count():
+    """The polished values have a smaller mean 1 / (1 + exp(bound)) than the convex optimum they start from."""
+    X, side, weight = tiny(4, n=40)
+    model = TreeBoostingClassifier(1, 0.12, growth_eps=0.05, n_estimators=2, max_depth=2).fit(X, side)
+    trees = model._fits[0].state.trees
+    reach = reach_of(np.ascontiguousarray(X.T), join_leaves([tree.boxes for tree in trees]), Ball(1.0, 0.12))
+    counts = []
+    for polish in (False, True):
+        options = RefitOptions(loss=1, epochs=100, batch=40, rate=0.05, polish=polish)
+        values, base = refit(reach, (side, weight), (leaf_values(trees), 0.0), options, 1.0, np.random.default_rng(0))
+        margins = bounds(reach, side, values, base)
+        counts.append(np.average(1 / (1 + np.exp(margins)), weights=weight))
+    assert counts[1] < 0.95 * counts[0]
+
+
 def test_correction_with_early_stopping_keeps_the_best_rounds_values():
     """The kept model's own shared bounds give the best validation error of the history."""
     rng = np.random.default_rng(1)

@@ -78,6 +78,10 @@ class TreeBoostingClassifier(ProvableClassifier):
     refit_clean : float, default 0.0
         Share of the unmoved rows' loss in a refit: gives up some proofs for a smaller clean error. Where no useful
         proof is possible, it keeps the model from becoming constant. At p = inf prices are 0 and it must be 0.
+    polish : bool, default False
+        After each refit, as many epochs again with the smoothed count of unproved rows as the loss: rows that
+        cannot be proved are given up instead of pulling the model towards a constant. With `refit_clean`
+        it traces the trade-off between clean and verified error.
     subsample : float, default 1.0
         Share of the rows that each tree is grown on.
     max_features : float, default 1.0
@@ -148,6 +152,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         refit_rate=0.02,
         refit_l2=1e-4,
         refit_clean=0.0,
+        polish=False,
         subsample=1.0,
         max_features=1.0,
         max_readers=None,
@@ -181,6 +186,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         self.refit_rate = refit_rate
         self.refit_l2 = refit_l2
         self.refit_clean = refit_clean
+        self.polish = polish
         self.subsample = subsample
         self.max_features = max_features
         self.max_readers = max_readers
@@ -220,7 +226,7 @@ class TreeBoostingClassifier(ProvableClassifier):
                 must_be("refit_clean", "0 at norm = inf, where no move has a price", self.refit_clean)
             )
         params.number("validation_fraction", self.validation_fraction, 0.0, 0.9, open_low=True)
-        for name in ("reuse_features", "prune", "warm_start", "corrective"):
+        for name in ("reuse_features", "prune", "warm_start", "corrective", "polish"):
             params.choice(name, getattr(self, name), (True, False))
         if self.growth_eps is not None:
             params.finite("growth_eps", self.growth_eps, 0.0)
@@ -292,6 +298,7 @@ class TreeBoostingClassifier(ProvableClassifier):
                 rate=float(self.refit_rate),
                 l2=float(self.refit_l2),
                 clean=float(self.refit_clean),
+                polish=bool(self.polish),
             ),
         )
 

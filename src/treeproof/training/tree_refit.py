@@ -1,14 +1,17 @@
 """Refit all leaf values of an ensemble at once: a convex problem under the shared-budget bound.
 
 Minimises the mean loss of the rows' bounds (`tree_shared`), or a mixture with their loss unmoved, plus an L2
-penalty, by Adam on minibatches with the
-bound's true supergradient, a cosine rate and the average of the last third. The budget rises over the first third
-of the epochs: zero is a kink of the full-budget problem. Cost an epoch: rows x reachable leaves x tangents.
+penalty, by Adam on minibatches with the bound's true supergradient, a cosine rate and the average of the last
+third. The budget rises over the first third of the epochs: zero is a kink of the full-budget problem.
+
+A convex loss spends itself on rows that nothing can prove, until the constant looks best. The polish goes on from
+the convex optimum with the smoothed count of unproved rows, 1 / (1 + exp(margin)), which gives such rows up: not
+convex, so its budget rises again from nothing. Cost an epoch: rows x reachable leaves x tangents.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +20,9 @@ from .._jit import kernel
 from .tree_losses import LOSSES
 from .tree_shared import Reach, pick_leaves, shared_bound, shared_bounds
 from .tree_split import EXPONENTIAL
+
+# the polish's loss, beside the two convex ones
+COUNT = 2
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class RefitOptions:
     rate: float = 0.02
     l2: float = 1e-4
     clean: float = 0.0  # share of the unmoved rows' loss in the objective
+    polish: bool = False  # whether the smoothed count of unproved rows is lowered afterwards
     warm_up: float = 0.3  # share of the epochs over which the budget rises from nothing
     average: float = 0.3  # share of the epochs whose values are averaged
 
@@ -61,7 +68,8 @@ def _pull(margin, loss):
     """Minus the slope of the loss."""
     if loss == EXPONENTIAL:
         return np.exp(-max(margin, -20.0))
-    return 1.0 / (1.0 + np.exp(min(margin, 500.0)))
+    slope = 1.0 / (1.0 + np.exp(max(min(margin, 500.0), -500.0)))
+    return slope * (1.0 - slope) if loss == COUNT else slope
 
 
 @kernel
@@ -106,9 +114,17 @@ def refit(reach: Reach, rows, start, options: RefitOptions, power: float, rng) -
     `rows` is (side, weight); `power` is how the budget grows with the radius: p for a finite norm, 0 where
     nothing is spent.
     """
-    side, weight = rows
+    fitted = _descend(reach, rows, np.append(*start), options, power, rng)
+    if options.polish:
+        count = replace(options, loss=COUNT, warm_up=0.5)
+        fitted = _descend(reach, rows, fitted, count, power, rng)
+    return fitted[:-1], float(fitted[-1])
+
+
+def _descend(reach: Reach, rows, start: np.ndarray, options: RefitOptions, power: float, rng) -> np.ndarray:
+    """All epochs with one loss; `start` and the result end with the base."""
+    side = rows[0]
     trees = (len(reach.start) - 1) // len(side)
-    start = np.append(*start)
     memory = Memory(
         values=start.copy(),
         first=np.zeros(len(start)),
@@ -126,8 +142,7 @@ def refit(reach: Reach, rows, start, options: RefitOptions, power: float, rng) -
         keep = epoch >= (1.0 - options.average) * options.epochs
         settings = (options.loss, batch, options.l2, options.clean, radius**power, rates, keep)
         _epoch(reach, rows, rng.permutation(len(side)), memory, trees, settings)
-    fitted = memory.total / memory.steps[1] if memory.steps[1] else memory.values
-    return fitted[:-1], float(fitted[-1])
+    return memory.total / memory.steps[1] if memory.steps[1] else memory.values
 
 
 def bounds(reach: Reach, side: np.ndarray, values: np.ndarray, base: float) -> np.ndarray:
