@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from treeproof import TreeEnsemble
 from treeproof._errors import InvalidInputError
+from treeproof.training import tree_growth
 from treeproof.training.tree_boosting import TreeBoostingClassifier
 from treeproof.training.tree_candidates import candidates
 from treeproof.training.tree_growth import GrowthOptions, Rows, Split, grow_tree, split_values
@@ -324,6 +325,20 @@ def test_several_classes_subsampling_and_feature_sampling():
     assert len(first.history_) == 3
 
 
+@pytest.mark.parametrize("corrective", [False, True])
+def test_threads_over_features_change_nothing(monkeypatch, corrective):
+    """Two classes: nodes whose features are shared by threads give the same model, to the last bit."""
+    monkeypatch.setattr(tree_growth, "_SHARED_WORK", 1)
+    rng = np.random.default_rng(0)
+    X = rng.random((150, 20))
+    y = X[:, 0] + X[:, 1] > 1
+    options = {"n_estimators": 3, "max_features": 0.8, "subsample": 0.9, "random_state": 1, "corrective": corrective}
+    alone = TreeBoostingClassifier(1, 0.05, **options).fit(X, y)
+    shared = TreeBoostingClassifier(1, 0.05, n_jobs=3, **options).fit(X, y)
+    np.testing.assert_array_equal(alone.ensemble_.threshold, shared.ensemble_.threshold)
+    np.testing.assert_array_equal(alone.ensemble_.value, shared.ensemble_.value)
+
+
 def test_progress_hears_of_every_round():
     """A callable progress is called once a round."""
     heard = []
@@ -350,6 +365,9 @@ def test_progress_hears_of_every_round():
         ("early_stopping", 0, "early_stopping must be"),
         ("reuse_features", "no", "reuse_features must be"),
         ("l2", np.nan, "l2 must be"),
+        ("n_jobs", "two", "n_jobs must be a whole number other than 0"),
+        ("n_jobs", 0, "n_jobs must be a whole number other than 0"),
+        ("polish", "yes", "polish must be one of"),
     ],
 )
 def test_bad_parameters_are_refused(name, value, rule):

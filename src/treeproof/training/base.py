@@ -91,6 +91,7 @@ class ProvableClassifier(ClassifierMixin, BaseEstimator):
         """Raise InvalidInputError for a bad parameter. Subclasses extend this."""
         params.norm_of(self.norm)  # type: ignore[attr-defined]
         params.eps_of(self.eps)  # type: ignore[attr-defined]
+        params.jobs("n_jobs", getattr(self, "n_jobs", None))
 
     def _fit_binary(self, task: BinaryTask) -> BinaryFit:
         """Learn one scalar score."""

@@ -40,6 +40,13 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
+def jobs(name: str, value: Any) -> None:
+    """None, or a whole number other than 0; else raise one clear error."""
+    good = isinstance(value, Integral | np.integer) and not isinstance(value, bool | np.bool_) and value != 0
+    if value is not None and not good:
+        raise InvalidInputError(must_be(name, "a whole number other than 0 (-1: all cores), or None", value))
+
+
 def choice(name: str, value: Any, allowed: tuple) -> Any:
     """Return `value` when it is one of `allowed`, or raise one clear error."""
     if not any(type(value) is type(one) and value == one for one in allowed):

@@ -7,9 +7,12 @@ fitted model come from the exact verifiers. Cost a tree: levels x rows x feature
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from .._errors import InvalidInputError, must_be
 from ..model import TreeEnsemble
@@ -98,7 +101,8 @@ class TreeBoostingClassifier(ProvableClassifier):
         Continue from the trees of the last fit.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads over the one-vs-all problems of several classes.
+        Threads: over the features of a node, or over the one-vs-all problems of several classes. The fitted model
+        does not depend on it.
     progress : bool or callable, default False
         True shows a bar; a function is called with (rounds done, rounds).
 
@@ -262,12 +266,17 @@ class TreeBoostingClassifier(ProvableClassifier):
             )
         for rows in [*train, *([] if valid is None else [valid])]:
             rows.restart(model.base, model.trees, shared=self.corrective)
-        with teller(self.progress, task.label) as tell:
-            model = boost(model, rounds, train, valid, cuts, options, task.rng, tell)
+        with self._threads() as pool, teller(self.progress, task.label) as tell:
+            model = boost(model, rounds, train, valid, cuts, replace(options, pool=pool), task.rng, tell)
         ensemble = TreeEnsemble.from_trees(
             [tree.as_dict() for tree in model.trees], n_features=task.X.shape[1], base=model.base
         )
         return BinaryFit(ensemble, model.history, model)
+
+    def _threads(self):
+        """Threads that share a node's features; with several classes, each class has one thread already."""
+        threads = effective_n_jobs(self.n_jobs) if len(self.classes_) == 2 else 1
+        return ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
 
     # ------------------------------------------------------------------ from parameters to options
 

@@ -9,6 +9,7 @@ radius. At p = inf nothing is spent: Andriushchenko & Hein's robust trees. Cost 
 from __future__ import annotations
 
 import heapq
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ class Rows(NamedTuple):
     margins: np.ndarray  # lower bounds of side * score over the trees so far
     candidates: Candidates
     features: np.ndarray  # int64: the features that this tree may read
+    pool: Executor | None = None  # threads that share the features of large nodes
 
 
 @dataclass
@@ -135,6 +137,21 @@ def node_statistics(rows: Rows, place_path, ball: Ball, rules: Rules):
     return Node(members, stats, allowances(total[members], ball)), costs[:, members]
 
 
+# below so many values a node is scanned sooner than threads are woken
+_SHARED_WORK = 200_000
+_PARTS = 16
+
+
+def scan(rows: Rows, node: Node, features: np.ndarray, rules: Rules):
+    """`scan_features`, in parts where there are threads to share them: each feature's result stands alone."""
+    if rows.pool is None or len(node.members) * len(features) < _SHARED_WORK:
+        return scan_features(rows.columns, node, rows.candidates, features, rules)
+    parts = np.array_split(features, _PARTS)
+    found = rows.pool.map(lambda part: scan_features(rows.columns, node, rows.candidates, part, rules), parts)
+    losses, positions = zip(*found, strict=True)
+    return np.concatenate(losses), np.concatenate(positions)
+
+
 def find_split(rows: Rows, place: _Place, ball: Ball, options: GrowthOptions) -> Split | None:
     """The candidate of least robust loss at a node, or None where none gains enough."""
     rules = options.rules
@@ -142,7 +159,7 @@ def find_split(rows: Rows, place: _Place, ball: Ball, options: GrowthOptions) ->
     if len(node.members) == 0:
         return None
     fresh = rows.features[~np.isin(rows.features, list(place.path))]
-    losses, positions = scan_features(rows.columns, node, rows.candidates, fresh, rules)
+    losses, positions = scan(rows, node, fresh, rules)
     found = [(losses[k], int(fresh[k]), int(positions[k])) for k in np.argsort(losses, kind="stable")[:1]]
     if options.reuse:
         for k, (j, (low, high)) in enumerate(place.path.items()):

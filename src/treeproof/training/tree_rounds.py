@@ -8,6 +8,7 @@ correction, all leaf values are refitted every few rounds under the bound of one
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -36,6 +37,7 @@ class RoundOptions:
     patience: int | None  # rounds without a better validation error before stopping
     correct_every: int | None  # rounds between refits of all leaf values
     refit: RefitOptions
+    pool: Executor | None = None  # threads that share the features of a node
 
 
 @dataclass
@@ -120,7 +122,7 @@ def chosen_rows(model: Boosted, train: Bounded, candidates: Candidates, options:
         count = max(1, round(options.max_features * len(features)))
         features = np.sort(rng.choice(features, count, replace=False))
     if options.subsample >= 1.0:
-        return Rows(train.columns, train.side, train.weight, train.margins, candidates, features)
+        return Rows(train.columns, train.side, train.weight, train.margins, candidates, features, options.pool)
     count = max(1, round(options.subsample * len(train.side)))
     rows = np.sort(rng.choice(len(train.side), count, replace=False))
     return Rows(
@@ -130,6 +132,7 @@ def chosen_rows(model: Boosted, train: Bounded, candidates: Candidates, options:
         train.margins[rows],
         candidates,
         features,
+        options.pool,
     )
 
 
