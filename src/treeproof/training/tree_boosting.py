@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import clone
 
 from .._errors import InvalidInputError, must_be
 from ..model import TreeEnsemble
@@ -26,6 +27,7 @@ from .tree_reach import Ball
 from .tree_refit import RefitOptions
 from .tree_rounds import Boosted, Bounded, RoundOptions, boost, start_base
 from .tree_split import Rules
+from .tree_start import initial_trees
 
 
 class TreeBoostingClassifier(ProvableClassifier):
@@ -97,6 +99,9 @@ class TreeBoostingClassifier(ProvableClassifier):
         The error is that of the training bound: sound, at or above the exact one.
     validation_fraction : float, default 0.1
         Share of the rows held out when `early_stopping` is on and no validation rows are given.
+    init : estimator of treeproof or None, default None
+        Trained first; the trees are added to its own. With an `AdditiveClassifier` and `corrective=True`, shallow
+        trees join an additive model, and all leaf values are refitted under one budget.
     warm_start : bool, default False
         Continue from the trees of the last fit.
     random_state : int, RandomState or None, default None
@@ -162,6 +167,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         max_readers=None,
         early_stopping=None,
         validation_fraction=0.1,
+        init=None,
         warm_start=False,
         random_state=None,
         n_jobs=None,
@@ -196,6 +202,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         self.max_readers = max_readers
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.init = init
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -235,6 +242,8 @@ class TreeBoostingClassifier(ProvableClassifier):
         if self.growth_eps is not None:
             params.finite("growth_eps", self.growth_eps, 0.0)
         params.choice("loss", self.loss, tuple(LOSSES))
+        if not (self.init is None or isinstance(self.init, ProvableClassifier)):
+            raise InvalidInputError(must_be("init", "None or an unfitted classifier of treeproof", self.init))
 
     @property
     def _link_scale(self) -> float:  # type: ignore[override]
@@ -254,13 +263,13 @@ class TreeBoostingClassifier(ProvableClassifier):
         if task.previous is not None:
             model = task.previous.state.copy()
         else:
-            model = Boosted(start_base(train[0].side, train[0].weight, options))
-        rounds = self.n_estimators - len(model.trees)
+            model = self._first_model(train[0], options)
+        rounds = self.n_estimators - (len(model.trees) - model.given)
         if rounds < 0:
             raise InvalidInputError(
                 must_be(
                     "n_estimators",
-                    f"at least the {len(model.trees)} trees of the fit to continue",
+                    f"at least the {len(model.trees) - model.given} trees of the fit to continue",
                     self.n_estimators,
                 )
             )
@@ -272,6 +281,14 @@ class TreeBoostingClassifier(ProvableClassifier):
             [tree.as_dict() for tree in model.trees], n_features=task.X.shape[1], base=model.base
         )
         return BinaryFit(ensemble, model.history, model)
+
+    def _first_model(self, train: Bounded, options: RoundOptions) -> Boosted:
+        """What the first tree is added to: the best constant, or the fitted initial model."""
+        if self.init is None:
+            return Boosted(start_base(train.side, train.weight, options))
+        fitted = clone(self.init).fit(train.columns.T, train.side, train.weight)
+        base, trees = initial_trees(fitted.ensemble_)
+        return Boosted(base, trees, given=len(trees))
 
     def _threads(self):
         """Threads that share a node's features; with several classes, each class has one thread already."""

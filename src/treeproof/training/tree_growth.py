@@ -68,7 +68,7 @@ class GrownTree:
 
 
 @dataclass
-class _Place:
+class Place:
     """A node while the tree grows."""
 
     number: int
@@ -86,7 +86,7 @@ class Split:
 
 
 @dataclass
-class _Draft:
+class Draft:
     """The tree while it grows."""
 
     feature: list[int] = field(default_factory=list)
@@ -94,10 +94,10 @@ class _Draft:
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     value: list[float] = field(default_factory=list)
-    places: list[_Place] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
 
-    def add(self, path: dict[int, tuple[float, float]], depth: int, value: float) -> _Place:
-        place = _Place(len(self.feature), path, depth)
+    def add(self, path: dict[int, tuple[float, float]], depth: int, value: float) -> Place:
+        place = Place(len(self.feature), path, depth)
         self.feature.append(-1)
         self.threshold.append(0.0)
         self.left.append(-1)
@@ -152,7 +152,7 @@ def scan(rows: Rows, node: Node, features: np.ndarray, rules: Rules):
     return np.concatenate(losses), np.concatenate(positions)
 
 
-def find_split(rows: Rows, place: _Place, ball: Ball, options: GrowthOptions) -> Split | None:
+def find_split(rows: Rows, place: Place, ball: Ball, options: GrowthOptions) -> Split | None:
     """The candidate of least robust loss at a node, or None where none gains enough."""
     rules = options.rules
     node, costs = node_statistics(rows, place.path, ball, rules)
@@ -213,11 +213,11 @@ def halves(path, split: Split):
 def grow_tree(rows: Rows, ball: Ball, options: GrowthOptions) -> GrownTree:
     """Grow one tree on rows whose margins the earlier trees leave at `rows.margins`."""
     rules = options.rules
-    draft = _Draft()
+    draft = Draft()
     start = best_constant(rows.margins, rows.side, rows.weight, rules.loss, rules.cap, rules.l2)
     queue: list[tuple[float, int, Split]] = []
 
-    def consider(place: _Place) -> None:
+    def consider(place: Place) -> None:
         if options.max_depth is not None and place.depth >= options.max_depth:
             return
         split = find_split(rows, place, radius_at(ball, place.depth, options.schedule), options)
@@ -243,7 +243,7 @@ def grow_tree(rows: Rows, ball: Ball, options: GrowthOptions) -> GrownTree:
     return finish(draft)
 
 
-def finish(draft: _Draft) -> GrownTree:
+def finish(draft: Draft) -> GrownTree:
     """The arrays of a finished tree."""
     feature = np.array(draft.feature)
     leaves = np.flatnonzero(feature < 0)

@@ -85,11 +85,13 @@ class Boosted:
 
     base: float
     trees: list[GrownTree] = field(default_factory=list)
+    given: int = 0  # how many of the trees are the initial model's
     history: dict[str, list] = field(default_factory=dict)
 
     def copy(self) -> Boosted:
         """A copy that may grow without changing this one."""
-        return Boosted(self.base, list(self.trees), {name: list(rounds) for name, rounds in self.history.items()})
+        history = {name: list(rounds) for name, rounds in self.history.items()}
+        return Boosted(self.base, list(self.trees), self.given, history)
 
     def record(self, train: Bounded, valid: Bounded | None, loss: int) -> None:
         """Add one round's figures to the history."""
