@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeproof import AdditiveClassifier, MethodError, Status, TreeBoostingClassifier, datasets
+from treeproof.reproduce.trainers import corrective_trees
 from treeproof.training.tree_reach import Ball
 from treeproof.training.tree_rounds import Bounded
 
@@ -57,16 +58,11 @@ ROWS = {
     "26-l2": Row("mnist-2-6", 2, 0.8, 3, 1000, (19.80, 93.56)),
     "bc-linf": Row("breast-cancer", INF, 0.3, 20, None, (None, 6.6)),
     "15-linf": Row("mnist-1-5", INF, 0.3, 60, None, (None, 1.3)),
-    "26-linf": Row("mnist-2-6", INF, 0.3, 60, None, (None, 3.8)),
+    "26-linf": Row("mnist-2-6", INF, 0.3, 120, None, (None, 3.8)),
 }
 
 RECIPES = ("paper", "ours", "large", "additive")
 CORRECTED = {"loss": "logistic", "max_weight": 3.0, "corrective": True, "corrective_every": 10**6}
-# the table's features are few and coarse: several thresholds inside each gap, many small steps a feature
-TABLE = {"growth_eps": 0.05, "max_features": 0.3, "max_readers": 2, "cuts_per_gap": 3, "refit_epochs": 100}
-POLISHED = {"polish": True, "refit_rate": 0.05, "max_readers": 1, "eps_schedule": 8}
-# the share of the clean loss: what little can be proved must not cost more clean errors than the paper's model
-CLEAN = {"shoes-l2": 0.5, "bc-l2": 0.6, "15-l2": 0.3, "26-l2": 0.5, "bc-l1": 0.6}
 
 
 def recipe(kind: str, name: str) -> dict | None:
@@ -87,10 +83,7 @@ def recipe(kind: str, name: str) -> dict | None:
     if kind == "large":
         wide = {"n_estimators": 100, "max_depth": 3, "learning_rate": 0.3, "max_readers": 1}
         return wide | CORRECTED | bins | {"growth_eps": row.eps / 3} if images else None
-    small = same_size | CORRECTED | {"refit_clean": CLEAN.get(name, 0.0)}
-    if not images:
-        return small | TABLE | {"polish": True}
-    return small | POLISHED | {"growth_eps": 1.25 * row.eps}
+    return same_size | corrective_trees(row.dataset, row.norm, row.eps)
 
 
 def sample(X, y, count: int | None, seed: int = 0):

@@ -84,6 +84,14 @@ def test_initial_model_with_warm_start_and_several_classes():
         part.set_params(n_estimators=2).fit(X, y)
 
 
+def test_one_seed_repeats_the_initial_model_too():
+    """An initial model without a seed of its own takes one from the outer `random_state`."""
+    X, side, _ = tiny(3, n=60)
+    first = AdditiveClassifier(1, 0.02, epochs=3, batch_size=8)
+    runs = [TreeBoostingClassifier(1, 0.02, init=first, n_estimators=1, random_state=5).fit(X, side) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].decision_function(X), runs[1].decision_function(X))
+
+
 def test_another_librarys_initial_model_is_refused():
     """Only a classifier of treeproof has the bounds that training needs."""
     with pytest.raises(InvalidInputError, match="init must be None or an unfitted classifier of treeproof"):

@@ -43,7 +43,7 @@ def specs(line: dict[str, Any], norm: int, size: Size) -> dict[str, ModelSpec]:
         "standard": spec(None, 0.0),
         "linf": spec(math.inf, line["eps_inf"]),
         "lp": spec(norm, line["eps"]),
-        "corrective": spec(norm, line["eps"], **corrective_trees(norm, dataset in SMALL)),
+        "corrective": spec(norm, line["eps"], **corrective_trees(dataset, norm, line["eps"])),
     }
 
 

@@ -263,7 +263,7 @@ class TreeBoostingClassifier(ProvableClassifier):
         if task.previous is not None:
             model = task.previous.state.copy()
         else:
-            model = self._first_model(train[0], options)
+            model = self._first_model(train[0], options, task.rng)
         rounds = self.n_estimators - (len(model.trees) - model.given)
         if rounds < 0:
             raise InvalidInputError(
@@ -282,11 +282,15 @@ class TreeBoostingClassifier(ProvableClassifier):
         )
         return BinaryFit(ensemble, model.history, model)
 
-    def _first_model(self, train: Bounded, options: RoundOptions) -> Boosted:
+    def _first_model(self, train: Bounded, options: RoundOptions, rng: np.random.Generator) -> Boosted:
         """What the first tree is added to: the best constant, or the fitted initial model."""
         if self.init is None:
             return Boosted(start_base(train.side, train.weight, options))
-        fitted = clone(self.init).fit(train.columns.T, train.side, train.weight)
+        first = clone(self.init)
+        if getattr(first, "random_state", 0) is None:
+            # one seed for the whole fit
+            first.set_params(random_state=int(rng.integers(2**31)))
+        fitted = first.fit(train.columns.T, train.side, train.weight)
         base, trees = initial_trees(fitted.ensemble_)
         return Boosted(base, trees, given=len(trees))
 
