@@ -72,14 +72,14 @@ def words(norm: float | None, eps: float) -> str:
 
 
 def make(spec: ModelSpec, *, brief: bool = False):
-    """An unfitted estimator for `spec`; standard training is eps = 0. `brief` gives one of two rounds.
+    """An unfitted estimator for `spec`; standard training is eps = 0. `brief` gives one of two rounds or one epoch.
 
     On one thread: the run's processes share the cores, and CPU seconds then compare.
     """
     norm, eps = (1.0, 0.0) if spec.norm is None else (spec.norm, spec.eps)
     options = dict(spec.options)
-    if brief and "n_estimators" in options:
-        options["n_estimators"] = 2
+    if brief:
+        options |= {"epochs": 1, "max_epochs": 1} if spec.kind == "additive" else {"n_estimators": 2}
     estimator = getattr(treeproof, ESTIMATORS[spec.kind])
     return estimator(norm=norm, eps=eps, n_jobs=1, **options)
 
