@@ -140,8 +140,8 @@ def optimum(solver: Additive, pair, row, asked):
     """Bounds of the worst-case margin itself (not only of its sign), from the float kernels."""
     from treeproof.verify.additive_rows import decide_rows
 
-    margin, room, picks, arena = solver._room(pair)
-    answer = decide_rows(solver.ground, margin, row, asked, 1 + solver.problem.threat.rounding, room, picks, arena)
+    margin, room = solver._room(pair)
+    answer = decide_rows(solver.ground, margin, row, asked, 1 + solver.problem.threat.rounding, room)
     moved = row.copy()
     moved[0, answer.feature] = answer.value
     upper = float(solver.problem.model.decision_function(moved)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -129,3 +130,37 @@ def test_decision_slack_is_left_undecided(slack):
                 assert Decimal(float(radii.lower[i])) <= truth.radius_below(Fraction(slack)) * ROOM, (seed, threat, i)
                 assert Decimal(float(radii.upper[i])) * ROOM >= truth.radius_below(-Fraction(slack)), (seed, threat, i)
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize("norm", [0.0, 0.5, 1.0, 2.0, math.inf])
+def test_radii_do_not_depend_on_the_rows_before(norm):
+    """What an earlier row taught (a price, a likely cost) only saves time: near and far rows in any order agree."""
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 5])
+        whole = seed % 3 > 0  # whole gains: bounds close at once, and ties are real
+        size = 6 if whole else 12
+        leaves = rng.integers(-3, 4, size=(2, size)) if whole else rng.normal(size=(2, size))
+        stumps = treeproof.TreeEnsemble.from_stumps(
+            rng.integers(4, size=size),
+            rng.integers(-8, 9, size=size) / 4,
+            *leaves,
+            n_features=4,
+            decision_slack=float(seed % 2),
+        )
+        X = rng.integers(-8, 9, size=(24, 4)) / 4 * 4.0 ** rng.integers(-1, 3, size=(24, 1))
+        together = treeproof.radius(stumps, X, norm=norm)
+        backwards = treeproof.radius(stumps, X[::-1], norm=norm)
+        for i in range(len(X)):
+            alone = treeproof.radius(stumps, X[i : i + 1], norm=norm)
+            for got in (together.lower[i], backwards.lower[-1 - i]):
+                assert got == pytest.approx(alone.lower[0], rel=1e-12), (seed, i)
+            for got in (together.upper[i], backwards.upper[-1 - i]):
+                assert got == pytest.approx(alone.upper[0], rel=1e-12), (seed, i)
+
+
+def test_a_dearer_move_than_the_row_before_suggests():
+    """Two moves of 1 flip the row, but so does one of 1.5, beyond what the row before (radius 0.6) suggests."""
+    stumps = treeproof.TreeEnsemble.from_stumps([0, 1, 2], [1.0, 1.0, 1.5], [0.0] * 3, [-0.5, -0.5, -1.0], base=1.0)
+    radii = treeproof.radius(stumps, [[0.0, 0.0, 0.9], [0.0, 0.0, 0.0]], norm=1)
+    assert radii.lower.tolist() == pytest.approx([0.6, 1.5])
+    assert radii.upper.tolist() == pytest.approx([0.6, 1.5])

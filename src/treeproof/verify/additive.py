@@ -17,7 +17,7 @@ from ..model.staircases import Staircases, staircases_of
 from .additive_core import arena_room
 from .additive_dual import picks_room
 from .additive_options import Margin, lower_cells, options_room
-from .additive_rows import Answers, Asked, decide_rows, nearest_rows
+from .additive_rows import Answers, Asked, Room, decide_rows, nearest_rows
 from .additive_sorted import decide_count, nearest_sorted
 from .costs import ground_of
 from .problem import Found, Pair, Problem
@@ -63,15 +63,15 @@ class Additive:
         """See `Solver.decide`."""
         threat = self.problem.threat
         asked = self._asked(pair)
-        margin, room, picks, arena = self._room(pair)
+        margin, room = self._room(pair)
         if threat.norm == 0:
-            answers = decide_count(self.ground, margin, X, asked, threat.count, room, picks)
+            answers = decide_count(self.ground, margin, X, asked, threat.count, room.options, room.picks)
         else:
             if not threat.moves:
                 limit = -1.0
             elif threat.norm == np.inf or threat.eps == np.inf:
                 limit = np.inf
-            answers = decide_rows(self.ground, margin, X, asked, limit, room, picks, arena)
+            answers = decide_rows(self.ground, margin, X, asked, limit, room)
         found = _found(answers)
         return self._referee.decide(pair, X, found) if self.problem.exact_margin else found
 
@@ -79,15 +79,15 @@ class Additive:
         """See `Solver.nearest`."""
         p = self.problem.threat.norm
         asked = self._asked(pair)
-        margin, room, picks, arena = self._room(pair)
+        margin, room = self._room(pair)
         error = self.problem.threat.rounding
         if p in (0, np.inf):
             caps = np.floor(cap) if p == 0 else cap * (1 + 2.0**-50)
-            found = nearest_sorted(self.ground, margin, X, asked, caps, room, picks)
+            found = nearest_sorted(self.ground, margin, X, asked, caps, room.options, room.picks)
         else:
             with np.errstate(over="ignore"):
                 caps = cap**p * (1 + 2 * error)
-            found = nearest_rows(self.ground, margin, X, asked, caps, room, picks, arena)
+            found = nearest_rows(self.ground, margin, X, asked, caps, room)
         answer = _found(found._replace(lower=self.problem.threat.root_below(found.lower)))
         return self._referee.nearest(pair, X, answer, cap) if self.problem.exact_margin else answer
 
@@ -101,7 +101,7 @@ class Additive:
     def _room(self, pair: Pair):
         margin = margin_of(self.stairs, self.problem.cuts, pair)
         m = len(margin.feature)
-        return margin, options_room(margin), picks_room(m), arena_room(m, self.max_states)
+        return margin, Room(options_room(margin), picks_room(m), arena_room(m, self.max_states))
 
 
 def margin_of(stairs: Staircases, cuts: Cuts, pair: Pair) -> Margin:

@@ -18,8 +18,8 @@ from .additive_dual import Picks
 from .additive_options import Options
 
 BEAM = 256
-STEPS = 256
-FEW = 4  # core features that are merged without a table
+STEPS = 128
+FEW = 8  # core features that are merged without a table
 
 
 class Level(NamedTuple):
@@ -99,8 +99,9 @@ def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
         count, in_two, dropped = _extend(options, picks, arena, level, first, last, (fine, step), ask)
         lost = min(lost, dropped)
         new = arena.two if in_two else arena.one
-        count, dropped = _narrow(new, count, last, ask.max_states)
-        lost = min(lost, dropped)
+        if last + count > ask.max_states and count > BEAM:
+            lost = min(lost, _narrow(new, count))
+            count = BEAM
         first = last
         for k in range(count):
             arena.all.cost[last] = new.cost[k]
@@ -305,16 +306,14 @@ def _copy_state(source: Level, i, out: Level, k):
 
 
 @kernel
-def _narrow(new: Level, count, used, max_states):
+def _narrow(new: Level, count):
     """Past the state budget, keep the beam of least reduced costs (still by ascending cost)."""
-    if used + count <= max_states or count <= BEAM:
-        return count, np.inf
     rank = np.argsort(new.reduced[:count])
     dropped = new.reduced[rank[BEAM]]
     keep = np.sort(rank[:BEAM])
     for k in range(BEAM):
         _copy_state(new, keep[k], new, k)
-    return BEAM, dropped
+    return dropped
 
 
 @lean

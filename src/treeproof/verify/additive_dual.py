@@ -159,17 +159,23 @@ def resum(options: Options, picks: Picks):
 
 
 @lean
-def least_cost(options: Options, picks: Picks, target, guess, steps):
+def start_cheap(options: Options, picks: Picks):
+    """Both sides as `start_sides` leaves them; everything is the cheapest choice so far."""
+    start_sides(options, picks)
+    for a in range(options.counts[0]):
+        picks.best[a] = picks.rich[a]
+    picks.sums[4], picks.sums[5] = picks.sums[0], picks.sums[1]
+
+
+@lean
+def least_cost(options: Options, picks: Picks, target, guess, steps, known):
     """Bound the least cost of gaining `target` (which all options together reach), in at most `steps` passes.
 
+    Goes on from the sides and the best choice in `picks`, and from `known`, a bound and its price (see `no_bound`).
     Returns (bound, price); the cheapest choice found is in picks.best.
     """
     n = options.counts[0]
-    start_sides(options, picks)
-    for a in range(n):
-        picks.best[a] = picks.rich[a]
-    picks.sums[4], picks.sums[5] = picks.sums[0], picks.sums[1]
-    bound, at = -np.inf, np.inf  # a bound below 0 belongs to its price all the same
+    bound, at = known
     price = guess
     for step in range(steps):
         if picks.sums[1] <= picks.sums[3]:  # costs that underflowed: nothing to gain from a price
@@ -192,7 +198,63 @@ def least_cost(options: Options, picks: Picks, target, guess, steps):
             _keep(picks, 2, gain, spent, n)
         elif step > 0:
             break
-    return max(bound, 0.0) if at == np.inf else bound, at
+    return bound, at
+
+
+@inline
+def no_bound():
+    """What `least_cost` knows at first; a bound below 0 belongs to its price all the same."""
+    return -np.inf, np.inf
+
+
+@inline
+def _place(options: Options, choice, sums, side, lost, everything):
+    """A choice's sums after `shrink`; where it lost an option, everything or nothing instead."""
+    gain = spent = 0.0
+    for a in range(options.counts[0]):
+        if lost:
+            choice[a] = options.start[a + 1] - 1 if everything else -1
+        if choice[a] >= 0:
+            gain += options.gain[choice[a]]
+            spent += options.cost[choice[a]]
+    sums[side], sums[side + 1] = gain, spent
+
+
+@lean
+def shrink(options: Options, picks: Picks, limit):
+    """Leave out the options that cost more than `limit`; the sides and the best choice stay what they are."""
+    rich, poor, best = picks.rich, picks.poor, picks.best
+    n = active = 0
+    gains = 0.0
+    begin = 0
+    no_rich = no_poor = no_best = False
+    for a in range(options.counts[0]):
+        first, last = begin, options.start[a + 1]
+        begin = last
+        kept = n
+        old_rich, old_poor, old_best = rich[a], poor[a], best[a]
+        o = first
+        while o < last and options.cost[o] <= limit:
+            options.cost[n], options.gain[n], options.landing[n] = options.cost[o], options.gain[o], options.landing[o]
+            n += 1
+            o += 1
+        no_rich = no_rich or old_rich >= o
+        no_poor = no_poor or old_poor >= o
+        no_best = no_best or old_best >= o
+        if n > kept:
+            back = first - kept
+            rich[active] = old_rich - back if old_rich >= 0 else -1
+            poor[active] = old_poor - back if old_poor >= 0 else -1
+            best[active] = old_best - back if old_best >= 0 else -1
+            options.feature[active] = options.feature[a]
+            active += 1
+            options.start[active] = n
+            gains += options.gain[n - 1]
+    options.counts[0], options.counts[1] = active, 1
+    options.sums[1] = gains
+    _place(options, rich, picks.sums, 0, no_rich, True)
+    _place(options, poor, picks.sums, 2, no_poor, False)
+    _place(options, best, picks.sums, 4, no_best, True)
 
 
 @lean

@@ -180,27 +180,3 @@ def gather(ground: Ground, margin: Margin, x, limit, room: Options):
     room.counts[1] = cut_short
     room.sums[0] = total
     room.sums[1] = gains
-
-
-@lean
-def shrink(room: Options, limit):
-    """Leave out the options that cost more than `limit`."""
-    n = active = 0
-    gains = 0.0
-    begin = 0
-    for a in range(room.counts[0]):
-        first, last = begin, room.start[a + 1]
-        begin = last
-        kept = n
-        for o in range(first, last):
-            if room.cost[o] > limit:
-                break
-            room.cost[n], room.gain[n], room.landing[n] = room.cost[o], room.gain[o], room.landing[o]
-            n += 1
-        if n > kept:
-            room.feature[active] = room.feature[a]
-            active += 1
-            room.start[active] = n
-            gains += room.gain[n - 1]
-    room.counts[0], room.counts[1] = active, 1
-    room.sums[1] = gains

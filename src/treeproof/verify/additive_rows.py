@@ -8,8 +8,8 @@ import numpy as np
 
 from .._jit import kernel, lean
 from .additive_core import Arena, Question, merge
-from .additive_dual import STEPS, Picks, best_gain, fill_up, least_cost, trim
-from .additive_options import Margin, Options, gather, shrink
+from .additive_dual import STEPS, Picks, best_gain, fill_up, least_cost, no_bound, shrink, start_cheap, trim
+from .additive_options import Margin, Options, gather
 from .costs import Ground
 
 _EPS = 2.0**-52
@@ -26,13 +26,67 @@ class Asked(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Room for a batch's answers; chosen moves are appended to feature and value."""
+    """Room for a batch's answers; the chosen moves of row i are ``offsets[i]:offsets[i + 1]``."""
 
     lower: np.ndarray
     complete: np.ndarray
     offsets: np.ndarray
     feature: np.ndarray  # int32
     value: np.ndarray
+
+
+class Room(NamedTuple):
+    """Room to work in, for any row."""
+
+    options: Options
+    picks: Picks
+    arena: Arena
+
+
+@kernel
+def empty_answers(n):
+    """Room for n rows' answers; the moves' grows on the way."""
+    return Answers(
+        np.empty(n),
+        np.ones(n, dtype=np.bool_),
+        np.zeros(n + 1, dtype=np.int64),
+        np.empty(4 * n + 16, dtype=np.int32),
+        np.empty(4 * n + 16),
+    )
+
+
+@kernel
+def longer(out: Answers, more):
+    """The same answers, with room for at least `more` moves."""
+    size = len(out.feature)
+    feature, value = np.empty(2 * size + more, dtype=np.int32), np.empty(2 * size + more)
+    feature[:size], value[:size] = out.feature, out.value
+    return Answers(out.lower, out.complete, out.offsets, feature, value)
+
+
+@kernel
+def closed(out: Answers):
+    """The answers without the room that is left."""
+    used = out.offsets[-1]
+    return Answers(out.lower, out.complete, out.offsets, out.feature[:used], out.value[:used])
+
+
+@lean
+def fits(out: Answers, options: Options, i):
+    """Whether there is room for one more row's moves after those of row i - 1."""
+    return out.offsets[i] + len(options.feature) <= len(out.feature)
+
+
+@lean
+def put(options: Options, choice, out: Answers, i):
+    """Row i's moves (`offsets[i + 1]` says how many there are; call it once a row, see `fits`)."""
+    at = out.offsets[i]
+    for a in range(options.counts[0]):
+        if choice[a] >= 0:
+            out.feature[at] = options.feature[a]
+            out.value[at] = options.landing[choice[a]]
+            at += 1
+    out.offsets[i + 1] = at
 
 
 @lean
@@ -51,23 +105,6 @@ def targets(asked: Asked, margin):
         return margin - doubt, np.nextafter(margin + doubt, np.inf)
     least = margin if asked.tie_flips else np.nextafter(margin, np.inf)
     return least, least
-
-
-@kernel
-def put(options: Options, choice, feature, value, at):
-    """Append a choice's moves; the arrays grow as needed."""
-    n = options.counts[0]
-    if at + n > len(feature):
-        size = 2 * len(feature) + n
-        longer, longer_value = np.empty(size, dtype=np.int32), np.empty(size)
-        longer[:at], longer_value[:at] = feature[:at], value[:at]
-        feature, value = longer, longer_value
-    for a in range(n):
-        if choice[a] >= 0:
-            feature[at] = options.feature[a]
-            value[at] = options.landing[choice[a]]
-            at += 1
-    return feature, value, at
 
 
 @lean
@@ -105,66 +142,100 @@ def _worst(options: Options, picks: Picks, arena: Arena, limit, enough, sure, gu
     return min(most, max(left + guard, best)), False, price
 
 
-@kernel
-def decide_rows(ground: Ground, margin: Margin, X, asked: Asked, limit, options: Options, picks: Picks, arena: Arena):
-    """Bound the worst-case margin of each row within a budget of `limit`."""
-    n = len(X)
-    lower, complete = np.empty(n), np.ones(n, dtype=np.bool_)
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    feature, value = np.empty(4 * n + 16, dtype=np.int32), np.empty(4 * n + 16)
-    at = 0
-    price = 0.0
-    for i in range(n):
+@lean
+def _decide_from(first, price, ground: Ground, margin: Margin, X, asked: Asked, limit, room: Room, out: Answers):
+    """Answer rows from `first` on, as long as their moves fit; returns the next row and the last price."""
+    options, picks, arena = room
+    for i in range(first, len(X)):
+        if not fits(out, options, i):
+            return i, price
         gather(ground, margin, X[i], limit, options)
         here = options.sums[0]
         enough, sure = targets(asked, here)
-        if asked.optimise:
-            most, complete[i], price = _worst(options, picks, arena, limit, 0.0, np.inf, price, asked.max_states)
-        else:
-            most, complete[i], price = _worst(options, picks, arena, limit, enough, sure, price, asked.max_states)
-        lower[i] = here - most - asked.solver
+        low, high = (0.0, np.inf) if asked.optimise else (enough, sure)
+        most, out.complete[i], price = _worst(options, picks, arena, limit, low, high, price, asked.max_states)
+        out.lower[i] = here - most - asked.solver
         if most < enough:
-            lower[i] = max(lower[i], least_proved(asked))
+            out.lower[i] = max(out.lower[i], least_proved(asked))
+        out.offsets[i + 1] = out.offsets[i]
         if picks.sums[4] > 0.0 and (most >= enough or asked.optimise):
-            feature, value, at = put(options, picks.best, feature, value, at)
-        offsets[i + 1] = at
-    return Answers(lower, complete, offsets, feature[:at], value[:at])
+            put(options, picks.best, out, i)
+    return len(X), price
+
+
+@kernel
+def decide_rows(ground: Ground, margin: Margin, X, asked: Asked, limit, room: Room):
+    """Bound the worst-case margin of each row within a budget of `limit`."""
+    out = empty_answers(len(X))
+    done, price = 0, 0.0
+    while True:
+        done, price = _decide_from(done, price, ground, margin, X, asked, limit, room, out)
+        if done == len(X):
+            return closed(out)
+        out = longer(out, len(margin.feature))
 
 
 @lean
-def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, guess, options, picks, arena):
-    """The least cost of a move that may (which = 0) or surely does (1) flip row x, up to `cap`.
+def _gather_reaching(ground: Ground, margin: Margin, x, which, asked: Asked, cap, limit, options: Options):
+    """Gather options up to `limit`, or further where they do not reach the target; returns the target and the limit."""
+    target = 0.0
+    for wider in (8.0, np.inf, np.inf):
+        gather(ground, margin, x, limit, options)
+        target = targets(asked, options.sums[0])[which]
+        if options.sums[1] >= target or options.counts[1] == 0 or limit >= cap:
+            break
+        limit = min(cap, wider * limit if limit > 0.0 else np.inf)
+    return target, limit
 
-    Returns (lower bound of the cost, complete, price); inf where nothing within cap does. The best choice is in
-    picks.best, its cost in picks.sums[5] (inf: none).
+
+@lean
+def _bracket(ground: Ground, margin: Margin, x, which, asked: Asked, cap, warm, options: Options, picks: Picks):
+    """Bound the least cost of a move that may (which = 0) or surely does (1) flip row x, up to `cap`.
+
+    Returns (target, bound, price) with the best choice in picks.best, its cost in picks.sums[5] (inf: none). `warm` is
+    the price of an earlier row, and a cost that is likely to be enough.
     """
-    gather(ground, margin, x, cap, options)
-    target = targets(asked, options.sums[0])[which]
+    target, limit = _gather_reaching(ground, margin, x, which, asked, cap, min(cap, warm[1]), options)
     picks.sums[4], picks.sums[5] = 0.0, np.inf
     if target <= 0.0:
         picks.sums[5] = 0.0
         for a in range(options.counts[0]):
             picks.best[a] = -1
-        return 0.0, True, guess
+        return target, 0.0, warm[0]
     if options.sums[1] < target:
-        return np.inf, True, guess
-    price, bound = guess, 0.0
-    for again in range(2):
-        bound, price = least_cost(options, picks, target, price, STEPS if again else 4)
-        trim(options, picks, target)
-        # options dearer than a known choice cannot take part; without them the bound is tighter
-        if again == 1 or picks.sums[5] <= bound * (1.0 + 1e-14):
-            break
-        shrink(options, picks.sums[5] * (1.0 + 1e-12))
+        return target, np.inf, warm[0]
+    start_cheap(options, picks)
+    bound, price = least_cost(options, picks, target, warm[0], 4, no_bound())
+    trim(options, picks, target)
+    # options dearer than a known choice cannot take part; without them the bound is tighter
+    most = picks.sums[5] * (1.0 + 1e-12)
+    known = bound, price
+    if most > limit and limit < cap and options.counts[1] == 1:  # but those between the two can
+        gather(ground, margin, x, min(cap, most), options)
+        start_cheap(options, picks)
+        known = no_bound()
+    elif picks.sums[5] <= bound * (1.0 + 1e-15):
+        return target, bound, price
+    else:
+        shrink(options, picks, most)
+        price = np.inf
+    bound, price = least_cost(options, picks, target, price, STEPS, known)
+    trim(options, picks, target)
+    return target, bound, price
+
+
+@lean
+def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, warm, room: Room):
+    """As `_bracket`, with what it leaves open merged: (lower bound of the cost, complete, price)."""
+    options, picks, arena = room
+    target, bound, price = _bracket(ground, margin, x, which, asked, cap, warm, options, picks)
     if not price < np.inf:
         return 0.0, False, 0.0
-    if picks.sums[5] <= bound * (1.0 + 1e-15):
-        lower, complete = min(bound, picks.sums[5]), True
-    else:
+    lower, complete = min(bound, picks.sums[5]), True
+    if picks.sums[5] > bound * (1.0 + 1e-15) and bound < np.inf:
         guard = _error(options)
-        left = merge(
-            options, picks, arena, Question(price, bound, np.inf, target, np.inf, True, guard, asked.max_states)
-        )
+        ask = Question(price, bound, np.inf, target, np.inf, True, guard, asked.max_states)
+        left = merge(options, picks, arena, ask)
         complete = left == np.inf
         lower = picks.sums[5] if complete else min(picks.sums[5], max(left, bound) - guard / price)
     if picks.sums[5] > cap:  # options between the two were not looked at
@@ -174,21 +245,34 @@ def _least(ground: Ground, margin: Margin, x, which, asked: Asked, cap, guess, o
     return lower, complete, price
 
 
-@kernel
-def nearest_rows(ground: Ground, margin: Margin, X, asked: Asked, caps, options: Options, picks: Picks, arena: Arena):
-    """Bound the least cost of a flip of each row, up to caps (costs); `lower` is a cost."""
-    n = len(X)
-    lower, complete = np.empty(n), np.ones(n, dtype=np.bool_)
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    feature, value = np.empty(4 * n + 16, dtype=np.int32), np.empty(4 * n + 16)
-    at = 0
-    price = 0.0
-    for i in range(n):
-        lower[i], complete[i], price = _least(ground, margin, X[i], 0, asked, caps[i], price, options, picks, arena)
+@lean
+def _nearest_from(first, warm, ground: Ground, margin: Margin, X, asked: Asked, caps, room: Room, out: Answers):
+    """Answer rows from `first` on, as long as their moves fit; returns the next row and what warms it."""
+    options, picks, _ = room
+    price, likely = warm
+    for i in range(first, len(X)):
+        if not fits(out, options, i):
+            return i, (price, likely)
+        warm = (price, likely)
+        out.lower[i], out.complete[i], price = _least(ground, margin, X[i], 0, asked, caps[i], warm, room)
+        if 0.0 < picks.sums[5] < np.inf:
+            likely = 2.0 * picks.sums[5]
         if picks.sums[5] < np.inf and picks.sums[4] < targets(asked, options.sums[0])[1]:
             # the nearest doubtful point is not a sure flip: look for one, for the upper bound
-            _least(ground, margin, X[i], 1, asked, caps[i], price, options, picks, arena)
+            _least(ground, margin, X[i], 1, asked, caps[i], (price, likely), room)
+        out.offsets[i + 1] = out.offsets[i]
         if picks.sums[5] < np.inf:
-            feature, value, at = put(options, picks.best, feature, value, at)
-        offsets[i + 1] = at
-    return Answers(lower, complete, offsets, feature[:at], value[:at])
+            put(options, picks.best, out, i)
+    return len(X), (price, likely)
+
+
+@kernel
+def nearest_rows(ground: Ground, margin: Margin, X, asked: Asked, caps, room: Room):
+    """Bound the least cost of a flip of each row, up to caps (costs); `lower` is a cost."""
+    out = empty_answers(len(X))
+    done, warm = 0, (0.0, np.inf)
+    while True:
+        done, warm = _nearest_from(done, warm, ground, margin, X, asked, caps, room, out)
+        if done == len(X):
+            return closed(out)
+        out = longer(out, len(margin.feature))

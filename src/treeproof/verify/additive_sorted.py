@@ -11,7 +11,7 @@ import numpy as np
 from .._jit import kernel, lean
 from .additive_dual import Picks
 from .additive_options import Margin, Options, gather
-from .additive_rows import Answers, Asked, least_proved, put, targets
+from .additive_rows import Asked, closed, empty_answers, fits, least_proved, longer, put, targets
 from .costs import Ground
 
 
@@ -35,22 +35,20 @@ def _take_largest(options: Options, picks: Picks, count, target):
 @kernel
 def decide_count(ground: Ground, margin: Margin, X, asked: Asked, count, options: Options, picks: Picks):
     """Worst-case margins when `count` features may move."""
-    n = len(X)
-    lower = np.empty(n)
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    feature, value = np.empty(4 * n + 16, dtype=np.int32), np.empty(4 * n + 16)
-    at = 0
-    for i in range(n):
+    out = empty_answers(len(X))
+    for i in range(len(X)):
+        if not fits(out, options, i):
+            out = longer(out, len(margin.feature))
         gather(ground, margin, X[i], np.inf, options)
         enough = targets(asked, options.sums[0])[0]
         gain, taken = _take_largest(options, picks, count, np.inf)
-        lower[i] = options.sums[0] - gain - asked.solver
+        out.lower[i] = options.sums[0] - gain - asked.solver
         if gain < enough:
-            lower[i] = max(lower[i], least_proved(asked))
+            out.lower[i] = max(out.lower[i], least_proved(asked))
+        out.offsets[i + 1] = out.offsets[i]
         if taken > 0 and (gain >= enough or asked.optimise):
-            feature, value, at = put(options, picks.best, feature, value, at)
-        offsets[i + 1] = at
-    return Answers(lower, np.ones(n, dtype=np.bool_), offsets, feature[:at], value[:at])
+            put(options, picks.best, out, i)
+    return closed(out)
 
 
 @kernel
@@ -93,14 +91,13 @@ def _sum(options: Options, picks: Picks):
 @kernel
 def nearest_sorted(ground: Ground, margin: Margin, X, asked: Asked, caps, options: Options, picks: Picks):
     """The nearest flip of each row at p = 0 (features moved) or p = inf (distance), up to caps."""
-    n = len(X)
-    lower = np.empty(n)
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    feature, value = np.empty(4 * n + 16, dtype=np.int32), np.empty(4 * n + 16)
-    at = 0
+    out = empty_answers(len(X))
     start = np.inf
-    for i in range(n):
-        lower[i] = np.inf
+    for i in range(len(X)):
+        if not fits(out, options, i):
+            out = longer(out, len(margin.feature))
+        out.lower[i] = np.inf
+        out.offsets[i + 1] = out.offsets[i]
         for which in range(2):
             limit = caps[i] if ground.p == 0.0 else min(caps[i], start)
             while True:
@@ -119,10 +116,9 @@ def nearest_sorted(ground: Ground, margin: Margin, X, asked: Asked, caps, option
             if distance > caps[i] or distance == np.inf:
                 break
             if which == 0:
-                lower[i] = distance
+                out.lower[i] = distance
                 start = 1.5 * distance if distance > 0.0 else np.inf
             if gain >= targets(asked, options.sums[0])[1]:
-                feature, value, at = put(options, picks.best, feature, value, at)
+                put(options, picks.best, out, i)
                 break
-        offsets[i + 1] = at
-    return Answers(lower, np.ones(n, dtype=np.bool_), offsets, feature[:at], value[:at])
+    return closed(out)

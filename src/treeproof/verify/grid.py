@@ -11,66 +11,95 @@ from __future__ import annotations
 import numpy as np
 
 from .._errors import InvalidInputError, MethodError, must_be
-from .._jit import kernel, lean
+from .._jit import inline, kernel, lean
 from ..model.staircases import staircases_of
 from .additive import margin_of
 from .additive_options import Margin, Options, gather, options_room
-from .additive_rows import Answers, Asked, least_proved, put, targets
+from .additive_rows import Asked, closed, empty_answers, fits, least_proved, longer, put, targets
 from .costs import Ground, ground_of
 from .problem import Found, Pair, Problem
 
 MOST_STEPS = 10_000_000
 
 
+@inline
+def _steps(price, precision):
+    """Whole steps that an option surely costs."""
+    return int(price * (1.0 - 1e-12) / precision)
+
+
 @lean
-def _table(options: Options, precision, steps, table, choice):
-    """The largest gain for every whole number of steps; `choice` remembers each feature's option."""
-    n = options.counts[0]
-    table[:] = 0.0
-    for a in range(n):
-        first, last = options.start[a], options.start[a + 1]
-        for s in range(steps, -1, -1):
-            best, which = table[s], -1
-            for o in range(first, last):
-                taken = int(options.cost[o] * (1.0 - 1e-12) / precision)
-                if taken > s:
-                    break
-                if table[s - taken] + options.gain[o] > best:
-                    best, which = table[s - taken] + options.gain[o], o
-            table[s] = best
-            choice[a, s] = which
+def _fill(options: Options, precision, table):
+    """table[a + 1, s]: the largest gain of the first a + 1 active features within s steps."""
+    last = table.shape[1] - 1
+    table[0, :] = 0.0
+    for a in range(options.counts[0]):
+        before, after = table[a], table[a + 1]
+        for s in range(last + 1):
+            after[s] = before[s]
+        for o in range(options.start[a], options.start[a + 1]):
+            taken = _steps(options.cost[o], precision)
+            if taken > last:
+                break
+            gain, moved = options.gain[o], after[taken:]
+            for s in range(len(moved)):
+                value = before[s] + gain
+                moved[s] = value if value > moved[s] else moved[s]
+
+
+@lean
+def _read(options: Options, precision, table, best):
+    """The options behind the table's last entry, into `best`."""
+    s = table.shape[1] - 1
+    for a in range(options.counts[0] - 1, -1, -1):
+        best[a] = -1
+        if table[a + 1, s] == table[a, s]:
+            continue
+        for o in range(options.start[a], options.start[a + 1]):
+            taken = _steps(options.cost[o], precision)
+            if taken <= s and table[a, s - taken] + options.gain[o] == table[a + 1, s]:
+                best[a] = o
+                s -= taken
+                break
+
+
+@lean
+def _rows_from(
+    first, ground: Ground, margin: Margin, X, asked: Asked, limit, precision, options: Options, best, table, out
+):
+    """Answer rows from `first` on, as long as their moves fit; returns the next row."""
+    steps = table.shape[1] - 1
+    for i in range(first, len(X)):
+        if not fits(out, options, i):
+            return i
+        gather(ground, margin, X[i], limit, options)
+        enough = targets(asked, options.sums[0])[0]
+        most = options.sums[1]
+        if most >= enough:
+            _fill(options, precision, table)
+            most = table[options.counts[0], steps]
+        out.lower[i] = options.sums[0] - most - asked.solver
+        out.offsets[i + 1] = out.offsets[i]
+        if most < enough:
+            out.lower[i] = max(out.lower[i], least_proved(asked))
+        else:
+            _read(options, precision, table, best)
+            put(options, best, out, i)
+    return len(X)
 
 
 @kernel
 def grid_rows(ground: Ground, margin: Margin, X, asked: Asked, limit, precision, steps, options: Options):
     """Lower bounds of the worst-case margins; the table's own choice is the candidate."""
-    n = len(X)
-    lower = np.empty(n)
-    offsets = np.zeros(n + 1, dtype=np.int64)
-    feature, value = np.empty(4 * n + 16, dtype=np.int32), np.empty(4 * n + 16)
-    at = 0
-    table = np.empty(steps + 1)
-    choice = np.empty((len(margin.feature), steps + 1), dtype=np.int32)
+    out = empty_answers(len(X))
+    table = np.empty((len(margin.feature) + 1, steps + 1))
     best = np.empty(len(margin.feature), dtype=np.int64)
-    for i in range(n):
-        gather(ground, margin, X[i], limit, options)
-        enough = targets(asked, options.sums[0])[0]
-        most = options.sums[1]
-        if most >= enough:
-            _table(options, precision, steps, table, choice)
-            most = table[steps]
-        lower[i] = options.sums[0] - most - asked.solver
-        if most < enough:
-            lower[i] = max(lower[i], least_proved(asked))
-        else:
-            s = steps
-            for a in range(options.counts[0] - 1, -1, -1):
-                best[a] = choice[a, s]
-                if best[a] >= 0:
-                    s -= int(options.cost[best[a]] * (1.0 - 1e-12) / precision)
-            feature, value, at = put(options, best, feature, value, at)
-        offsets[i + 1] = at
-    return Answers(lower, np.ones(n, dtype=np.bool_), offsets, feature[:at], value[:at])
+    done = 0
+    while True:
+        done = _rows_from(done, ground, margin, X, asked, limit, precision, options, best, table, out)
+        if done == len(X):
+            return closed(out)
+        out = longer(out, len(margin.feature))
 
 
 class Grid:
