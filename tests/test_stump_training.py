@@ -109,7 +109,16 @@ def test_each_round_takes_the_least_robust_loss(norm, eps, loss, bound):
         X, y = tiny(seed)
         precision = eps**norm / 7.3 if bound == "grid" and 0 < norm < np.inf else None
         model = StumpBoostingClassifier(
-            norm, eps, 3, 0.5, loss=loss, bound=bound, precision=precision, max_bins=6, max_weight=1.5
+            norm,
+            eps,
+            3,
+            0.5,
+            loss=loss,
+            bound=bound,
+            precision=precision,
+            max_bins=6,
+            max_weight=1.5,
+            eps_schedule=None,
         ).fit(X, y)
         cuts = even_cuts(X, 6)
         reached = [allowed(x, cuts, norm, eps, precision) for x in X]
@@ -166,12 +175,13 @@ def test_screening_never_hides_the_best(norm, eps):
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_joint_convexity(loss):
+@pytest.mark.parametrize(("norm", "eps"), BALLS)
+def test_joint_convexity(norm, eps, loss):
     """Theorem 2: the robust loss is convex in both leaf values together, on random segments."""
     rng = np.random.default_rng(2)
     X, y = tiny(4)
     cuts = even_cuts(X, 6)
-    reached = [allowed(x, cuts, 1, 0.4) for x in X]
+    reached = [allowed(x, cuts, norm, eps) for x in X]
     pair = forced(reached, y, [(0, cuts[0][2], -0.5, 0.7), (1, cuts[1][3], 0.4, -0.3)], 0, cuts[0][3])
     ends = rng.normal(size=(2, 400, 2)) * 2
     share = rng.uniform(size=(400, 1))
@@ -180,33 +190,60 @@ def test_joint_convexity(loss):
     assert np.all(value[2] <= share[:, 0] * value[0] + (1 - share[:, 0]) * value[1] + 1e-12)
 
 
-@pytest.mark.parametrize(("norm", "eps"), [(0.5, 0.35), (1, 0.3), (2, 0.25)])
-def test_losses_are_ordered_every_round(norm, eps):
-    """Grid loss >= exact robust loss >= loss under 1,000 random and the worst-cell perturbations, every round."""
+def random_moves(rng, norm, radius, shape):
+    """Moves of at most `radius` in any norm: few or many features, short and long."""
+    noise = rng.normal(size=shape) * rng.uniform(size=shape) ** 3
+    if norm == 0:
+        keep = rng.uniform(size=shape).argsort(axis=1) < np.floor(radius)
+        return np.where(keep, 5 * noise, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.abs(noise).max(axis=1) if np.isinf(norm) else (np.abs(noise) ** norm).sum(axis=1) ** (1 / norm)
+    return noise * (radius * rng.uniform(size=shape[0]) / size)[:, None]
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize(("norm", "eps"), BALLS)
+def test_losses_are_ordered_every_round(norm, eps, loss):
+    """Grid loss >= exact robust loss >= loss under 1,000 random, worst-cell and witness moves, every round."""
     X, y = tiny(11, rows=14)
     cuts = even_cuts(X, 6)
+    precision = eps**norm / 5.5 if 0 < norm < np.inf else None
     model = StumpBoostingClassifier(
-        norm, eps, 5, 0.5, bound="grid", precision=eps**norm / 5.5, max_bins=6, eps_schedule=3
+        norm,
+        eps,
+        5,
+        0.5,
+        loss=loss,
+        bound="grid",
+        precision=precision,
+        max_bins=6,
+        eps_schedule=3,
+        schedule_shape="linear",
     ).fit(X, y)
     rng = np.random.default_rng(0)
     stumps = stumps_of(model)
-    gaps = []
-    for count in range(1, 6):
+    gaps, flipped = [], 0
+    for count, ensemble in enumerate(model.staged_ensembles(), start=1):
         radius = model.history_[0]["eps"][count - 1]
         stairs = stairs_of(*zip(*stumps[:count], strict=True))
         exact = np.empty(len(y))
         worst_margins(X, y, stairs, costs_of(norm, radius, "exact", None), room_for(stairs), exact)
-        attacked = []
-        for x, label, low in zip(X, y, exact, strict=True):
-            noise = rng.normal(size=(1000, 3)) * rng.uniform(size=(1000, 3)) ** 3
-            noise *= (radius * rng.uniform(size=1000) / (np.abs(noise) ** norm).sum(axis=1) ** (1 / norm))[:, None]
-            assert (label * scores(x + noise, stumps[:count])).min() >= low - 1e-12
-            attacked.append((label * scores(allowed(x, cuts, norm, radius), stumps[:count])).min())
+        reached = [allowed(x, cuts, norm, radius) for x in X]
+        attacked = [(label * scores(at, stumps[:count])).min() for at, label in zip(reached, y, strict=True)]
         np.testing.assert_allclose(attacked, exact, atol=1e-12)
-        exact_loss = np.exp(-exact).mean()
-        gaps.append(model.history_[0]["loss"][count - 1] / exact_loss)
+        for x, label, low in zip(X, y, exact, strict=True):
+            moved = x + random_moves(rng, norm, radius, (1000, 3))
+            assert (label * scores(moved, stumps[:count])).min() >= low - 1e-12
+        found = certify(ensemble, X, y, norm=norm, eps=radius)
+        for witness, label, low in zip(found.witness, y, exact, strict=True):
+            if not np.isnan(witness).any():
+                flipped += 1
+                assert label * scores(witness[None], stumps[:count])[0] >= low - 1e-12
+        gaps.append(model.history_[0]["loss"][count - 1] / LOSSES[loss](exact).mean())
         assert gaps[-1] >= 1 - 1e-12
-    assert max(gaps) > 1 + 1e-6  # a coarse grid is really looser: the comparison could have failed
+    assert flipped > 0
+    if precision is not None:
+        assert max(gaps) > 1 + 1e-6  # a coarse grid is really looser: the comparison could have failed
 
 
 def test_no_adversary_is_plain_boosting():

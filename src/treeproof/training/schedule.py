@@ -47,7 +47,9 @@ def schedule_of(length: Any, shape: Any, rounds: int) -> Callable[[int], float]:
     elif number and 1 <= length == np.floor(length) < np.inf:
         steps = int(length)
     else:
-        raise InvalidInputError(must_be("eps_schedule", "a number of rounds, a fraction below 1, or None", length))
+        raise InvalidInputError(
+            must_be("eps_schedule", "'auto', a number of rounds, a fraction below 1, or None", length)
+        )
 
     def share(number: int) -> float:
         if number + 1 >= steps:

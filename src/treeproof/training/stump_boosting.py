@@ -6,7 +6,7 @@ The training loss is a sound upper bound of the robust loss (bound="grid") or th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,8 +43,10 @@ class StumpBoostingClassifier(ProvableClassifier):
     n_estimators : int, default 20
     learning_rate : float, default 0.4
         Shrinks each stump (not used when `corrective`).
-    loss : {"exponential", "logistic"} or object
-        An object needs vectorised ``value(margin)`` and ``slope(margin)``, convex and decreasing.
+    loss : {"auto", "exponential", "logistic"} or object
+        "auto" is the exponential loss, as in the paper, and the logistic one with `corrective`: it gives
+        less weight to rows that cannot be saved. An object needs vectorised ``value(margin)`` and
+        ``slope(margin)``, convex and decreasing.
     bound : {"exact", "grid"}
         "grid" is the paper's dynamic program with costs floored to `precision`; "exact" needs no grid.
         They are the same for p = 0 and p = inf.
@@ -60,15 +62,20 @@ class StumpBoostingClassifier(ProvableClassifier):
         Most bins a feature; None (not with "uniform") keeps all candidates.
     max_weight : float, default 1
         Leaf values of a new stump, before shrinking, are at most this in size.
-    eps_schedule : int, float in (0, 1) or None
+    eps_schedule : "auto", int, float in (0, 1) or None
         Rounds over which the training radius grows to eps (a fraction is of `n_estimators`). A large eps
-        needs it; a small one does better without.
+        needs it, a small one does better without: "auto" takes all rounds (half of them with
+        `early_stopping`) if the best single stump keeps less than a tenth of its gain at the full eps,
+        and none otherwise. ``history_`` tells the radius of each round.
     schedule_shape : {"linear", "quadratic", "root", "cosine"} or callable
     corrective : bool, default False
         After each stump refit all leaf values together under the robust loss, and use no threshold twice.
     refit_penalty : float, default 1e-4
         Ridge penalty on the steps in that refit.
-    polish : bool, default False
+    exchanges : int or None
+        With `corrective`: attempts, at the end, to put a better stump in the place of one; as many as
+        stumps by default.
+    polish : bool, default True
         With `corrective`: end with a local search on the count of training rows not verified.
     subsample : float in (0, 1], default 1
         Share of the rows that each round looks at to choose its stump.
@@ -80,7 +87,7 @@ class StumpBoostingClassifier(ProvableClassifier):
     warm_start : bool, default False
         Continue the last fit up to `n_estimators` stumps.
     random_state : int, RandomState or None
-        Only used with `subsample` and held-out rows.
+        Used with `subsample`, held-out rows, and `corrective` on more than 2,048 rows (refits look at parts).
     n_jobs : int or None
         Threads, over classes or (two classes) over features.
     verbose : int, default 0
@@ -117,7 +124,7 @@ class StumpBoostingClassifier(ProvableClassifier):
         n_estimators=20,
         learning_rate=0.4,
         *,
-        loss="exponential",
+        loss="auto",
         bound="exact",
         precision=None,
         train_norm="same",
@@ -125,11 +132,12 @@ class StumpBoostingClassifier(ProvableClassifier):
         thresholds="uniform",
         max_bins=40,
         max_weight=1.0,
-        eps_schedule=None,
-        schedule_shape="linear",
+        eps_schedule="auto",
+        schedule_shape="root",
         corrective=False,
         refit_penalty=1e-4,
-        polish=False,
+        exchanges=None,
+        polish=True,
         subsample=1.0,
         early_stopping=False,
         validation_fraction=0.1,
@@ -155,6 +163,7 @@ class StumpBoostingClassifier(ProvableClassifier):
         self.schedule_shape = schedule_shape
         self.corrective = corrective
         self.refit_penalty = refit_penalty
+        self.exchanges = exchanges
         self.polish = polish
         self.subsample = subsample
         self.early_stopping = early_stopping
@@ -189,15 +198,17 @@ class StumpBoostingClassifier(ProvableClassifier):
             eps=eps,
             bound=params.choice("bound", self.bound, BOUNDS),
             precision=self._grid_step(norm, eps),
-            loss=loss_of(self.loss),
+            loss=self._loss(),
             rounds=rounds,
             learning_rate=params.finite("learning_rate", self.learning_rate, 0.0, open_low=True),
             max_weight=params.finite("max_weight", self.max_weight, 0.0, open_low=True),
             thresholds=params.choice("thresholds", self.thresholds, KINDS),
             max_bins=None if self.max_bins is None else params.whole("max_bins", self.max_bins, 2),
-            share=schedule_of(self.eps_schedule, self.schedule_shape, rounds),
+            share=self._share(rounds),
+            shape=self.schedule_shape,
             corrective=bool(self.corrective),
             penalty=params.finite("refit_penalty", self.refit_penalty, 0.0),
+            exchanges=rounds if self.exchanges is None else params.whole("exchanges", self.exchanges, 0),
             polish=bool(self.polish),
             subsample=params.number("subsample", self.subsample, 0.0, 1.0, open_low=True),
             patience=patience if self.early_stopping else None,
@@ -217,6 +228,17 @@ class StumpBoostingClassifier(ProvableClassifier):
             return params.norm_of(self.norm), eps
         return params.number("train_norm", self.train_norm, 0.0), eps
 
+    def _loss(self):
+        """The loss object."""
+        automatic = isinstance(self.loss, str) and self.loss == "auto"
+        return loss_of(("logistic" if self.corrective else "exponential") if automatic else self.loss)
+
+    def _share(self, rounds: int) -> Callable[[int], float] | None:
+        """The schedule, checked; None leaves it to the data."""
+        automatic = isinstance(self.eps_schedule, str) and self.eps_schedule == "auto"
+        share = schedule_of(None if automatic else self.eps_schedule, self.schedule_shape, rounds)
+        return None if automatic else share
+
     def _grid_step(self, norm: float, eps: float) -> float | None:
         """The precision of bound="grid", at most the budget."""
         if self.bound != "grid":
@@ -231,7 +253,7 @@ class StumpBoostingClassifier(ProvableClassifier):
 
     @property
     def _link_scale(self) -> float:  # type: ignore[override]
-        return getattr(loss_of(self.loss), "link_scale", 1.0)
+        return getattr(self._loss(), "link_scale", 1.0)
 
     # ------------------------------------------------------------------ fit
 

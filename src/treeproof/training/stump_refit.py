@@ -3,8 +3,9 @@
 For fixed thresholds a row's worst margin is a minimum of linear functions of the leaf values (one for each way
 to be moved), so the robust loss of any convex decreasing loss is convex in all of them at once, as Theorem 2
 says for one stump. The worst way is found by the exact tables of `stump_tables` with back-tracking; its indicator
-is a supergradient. Minimised by L-BFGS from the present values; the best point met is kept. Cost: one table a row
-and evaluation.
+is a subgradient. The loss has a kink wherever two ways tie, and boosting starts on such kinks: line searches (L-BFGS)
+stop there at once, so that it is Adam's averaged iterate that is compared with the start. Cost: one table a row and
+step, and at most BATCH rows a step.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from .._jit import kernel
 from .losses import Sigmoid
 from .stump_costs import Costs
 from .stump_tables import MAX_STATES, Room, Stairs, read_row, room_for
+
+BATCH = 1024  # rows of one step; up to twice as many rows are taken at once
+RATE = 0.05  # the first steps' size, in units of leaf values; it falls to 0
 
 
 class Trail(NamedTuple):
@@ -121,18 +124,16 @@ class Refit:
     """
 
     def __init__(self, X, y, weight, stairs: Stairs, costs: Costs, loss, penalty: float = 1e-4):
-        self.X, self.y, self.weight = X, y, weight / weight.sum()
+        self.X, self.y, self.weight = np.ascontiguousarray(X[:, stairs.feature]), y, weight / weight.sum()
         self.stairs, self.costs, self.loss, self.penalty = stairs, costs, loss, penalty
         self.room: Room = room_for(stairs)
         used = len(stairs.feature)
         self.trail = Trail(
             np.zeros((used + 1, MAX_STATES)), np.zeros((used + 1, MAX_STATES)), np.zeros(used + 1, dtype=np.int64)
         )
-        self.margin, self.picked = np.zeros(len(y)), np.zeros((len(y), used), dtype=np.int32)
         # which cells begin a feature's staircase: their value is not an unknown (the base takes it)
         self.first = stairs.start[:-1] + np.arange(used)
         self.inner = np.setdiff1d(np.arange(len(stairs.cell)), self.first)
-        self.best: tuple[float, np.ndarray] = (np.inf, self.start())
 
     def start(self) -> np.ndarray:
         """The present values as unknowns."""
@@ -147,57 +148,73 @@ class Refit:
         sizes = np.diff(np.append(self.first, len(cell)))
         return self.stairs._replace(cell=cell - np.repeat(cell[self.first], sizes), base=float(unknowns[0]))
 
-    def evaluate(self, unknowns: np.ndarray) -> tuple[float, np.ndarray]:
-        """Mean robust loss with its penalty, and a subgradient."""
-        stairs = self.stairs_at(unknowns)
-        worst_cells(self.X, self.y, stairs, self.costs, self.room, self.trail, self.margin, self.picked)
-        total = float(self.weight @ self.loss.value(self.margin)) + 0.5 * self.penalty * float(
-            unknowns[1:] @ unknowns[1:]
-        )
-        push = self.weight * self.y * self.loss.slope(self.margin)
+    def evaluate(self, unknowns: np.ndarray, rows=slice(None)) -> tuple[float, np.ndarray, np.ndarray]:
+        """Mean robust loss of some rows with its penalty, a subgradient, and those rows' worst margins."""
+        # the columns of self.X are the used features only
+        stairs = self.stairs_at(unknowns)._replace(feature=np.arange(len(self.stairs.feature)))
+        X, y = self.X[rows], self.y[rows]
+        weight = self.weight[rows] / self.weight[rows].sum()
+        margin, picked = np.zeros(len(y)), np.zeros((len(y), X.shape[1]), dtype=np.int32)
+        worst_cells(X, y, stairs, self.costs, self.room, self.trail, margin, picked)
+        total = float(weight @ self.loss.value(margin)) + 0.5 * self.penalty * float(unknowns[1:] @ unknowns[1:])
+        push = weight * y * self.loss.slope(margin)
         by_cell = np.zeros(len(stairs.cell))
-        add_by_cell(push, self.picked, stairs.start, by_cell)
+        add_by_cell(push, picked, stairs.start, by_cell)
         # a step counts in all cells of its feature from its own on
         sizes = np.diff(np.append(self.first, len(by_cell)))
         after = np.cumsum(by_cell[::-1])[::-1]
         beyond = np.append(after, 0.0)[self.first + sizes]
         gradient = np.concatenate([[push.sum()], (after - np.repeat(beyond, sizes))[self.inner]])
         gradient[1:] += self.penalty * unknowns[1:]
-        if total < self.best[0]:
-            self.best = (total, unknowns.copy())
-        return total, gradient
+        return total, gradient, margin
 
-    def run(self, steps: int) -> Stairs:
-        """Minimise with at most `steps` evaluations or so; the best staircases met."""
-        minimize(
-            self.evaluate,
-            self.start(),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxfun": steps, "maxiter": steps, "maxcor": 20, "maxls": 12},
-        )
-        return self.stairs_at(self.best[1])
+    def run(self, steps: int, rng: np.random.Generator, rate: float = RATE) -> tuple[float, Stairs, np.ndarray]:
+        """After `steps` steps of Adam: the loss on all rows, the staircases and worst margins; or the start's."""
+        start = unknowns = self.start()
+        mean, square, average = np.zeros((3, len(start)))
+        batches = _batches(len(self.y), rng)
+        kept = max(1, int(0.4 * steps))
+        for step in range(steps):
+            gradient = self.evaluate(unknowns, next(batches))[1]
+            mean = 0.9 * mean + 0.1 * gradient
+            square = 0.98 * square + 0.02 * gradient * gradient
+            stride = 0.5 * rate * (1.0 + np.cos(np.pi * step / steps))
+            pull = mean / (1 - 0.9 ** (step + 1)) / (np.sqrt(square / (1 - 0.98 ** (step + 1))) + 1e-12)
+            unknowns = unknowns - stride * pull
+            if step >= steps - kept:
+                average = average + unknowns / kept
+        ends = [(*self.evaluate(point)[::2], point) for point in (start, average)]
+        loss, margin, point = min(ends, key=lambda end: end[0])
+        return loss, self.stairs_at(point), margin
 
 
-def polished(X, y, weight, stairs: Stairs, costs: Costs, steps: int) -> Stairs:
+def _batches(count: int, rng: np.random.Generator):
+    """Rows for one step after the other: all of them, or parts of random orders."""
+    if count <= 2 * BATCH:
+        while True:
+            yield slice(None)
+    while True:
+        order = rng.permutation(count)
+        for first in range(0, count - BATCH + 1, BATCH):
+            yield order[first : first + BATCH]
+
+
+def polished(X, y, weight, stairs: Stairs, costs: Costs, steps: int, rng: np.random.Generator) -> Stairs:
     """Staircases with fewer rows whose worst margin is negative, from a convex solution nearby.
 
     A few local searches on a smooth count of such rows, ever sharper; not convex, so the start is kept
     unless the exact count falls. This trades rows that are lost anyway for rows that can still be won.
     """
     share = weight / weight.sum()
-    best = stairs
     joint = Refit(X, y, weight, stairs, costs, Sigmoid(1.0), penalty=0.0)
-    joint.evaluate(joint.start())
-    least = float(share @ (joint.margin <= 0))
-    scale = float(share @ np.abs(joint.margin))
-    for width in (0.5 * scale, 0.25 * scale, 0.12 * scale):
+    margin = joint.evaluate(joint.start())[2]
+    best, least, scale = stairs, float(share @ (margin <= 0)), float(share @ np.abs(margin))
+    for width in (0.5 * scale, 0.25 * scale):
         if not width > 0:
             break
         joint = Refit(X, y, weight, stairs, costs, Sigmoid(width), penalty=0.0)
-        stairs = joint.run(steps)
-        joint.evaluate(joint.best[1])
-        lost = float(share @ (joint.margin <= 0))
+        _, stairs, margin = joint.run(steps, rng, 0.015 * scale)
+        lost = float(share @ (margin <= 0))
         if lost < least:
             best, least = stairs, lost
     return best

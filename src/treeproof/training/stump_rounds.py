@@ -9,21 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model import TreeEnsemble
 from .base import BinaryFit, BinaryTask
 from .progress import Progress, tell_round
-from .stump_bins import columns_of, rows_of
+from .schedule import schedule_of
+from .stump_bins import columns_of
 from .stump_costs import Costs, costs_of
+from .stump_exchange import exchanged, sampled
 from .stump_refit import Refit, polished
+from .stump_screen import Columns
 from .stump_search import Choice, RoundSearch, Rows
 from .stump_tables import Stairs, room_for, stairs_of, worst_margins
 from .stump_weights import best_leaves
 
-REFIT_STEPS, LAST_REFIT_STEPS, POLISH_STEPS = 15, 120, 40
+REFIT_STEPS, LAST_REFIT_STEPS, POLISH_STEPS = 25, 100, 60
+# share of its gain that the best single stump must keep at full eps, or else eps grows over all rounds: the
+# paper's small radii leave 0.28 to 0.84 of it, its large ones none to 0.05
+STURDY = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,11 @@ class Settings:
     max_weight: float
     thresholds: str
     max_bins: int | None
-    share: Callable[[int], float]
+    share: Callable[[int], float] | None  # None: decided by the data
+    shape: Any
     corrective: bool
     penalty: float
+    exchanges: int
     polish: bool
     subsample: float
     patience: int | None
@@ -50,38 +58,76 @@ class Settings:
     threads: int
     verbose: int
 
+    def radius(self, share: float) -> float:
+        """The radius at a share of eps; whole features for p = 0."""
+        return float(np.rint(self.eps * share)) if self.norm == 0 and share < 1 else self.eps * share
+
     def costs(self, share: float = 1.0, bound: str | None = None) -> Costs:
         """Costs at a share of eps; a budget below the precision is one free level."""
-        eps = self.eps * share
+        eps = self.radius(share)
         precision = self.precision
         if precision is not None and 0 < self.norm < np.inf:
             precision = min(precision, eps**self.norm) or None
         return costs_of(self.norm, eps, self.bound if bound is None else bound, precision)
 
 
+class Stage(NamedTuple):
+    """A model on the way."""
+
+    feature: tuple[int, ...]
+    threshold: tuple[float, ...]
+    left: tuple[float, ...]
+    right: tuple[float, ...]
+    base: float
+
+
 @dataclass
 class Stumps:
-    """The model so far: stumps, a base, and (where leaf values were refitted) the values after each round."""
+    """The model so far: stumps, a base, and what it was after each round (`corrective` changes all values)."""
 
     feature: list[int] = field(default_factory=list)
     threshold: list[float] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
     base: float = 0.0
-    stages: list[tuple[float, list[float], list[float]]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
 
     def stairs(self) -> Stairs:
         return stairs_of(self.feature, self.threshold, self.left, self.right, self.base)
 
+    @classmethod
+    def of(cls, stage: Stage, stages: list[Stage]) -> Stumps:
+        """The model at a stage, to go on with."""
+        feature, threshold, left, right, base = stage
+        return cls(list(feature), list(threshold), list(left), list(right), base, stages)
+
+    def stage(self) -> Stage:
+        return Stage(tuple(self.feature), tuple(self.threshold), tuple(self.left), tuple(self.right), self.base)
+
+    def at_stage(self, count: int) -> Stumps:
+        """The model after `count` rounds."""
+        if not self.stages:
+            return self.copy()
+        return Stumps.of(self.stages[count - 1], self.stages[:count])
+
     def copy(self) -> Stumps:
-        return Stumps(
-            list(self.feature),
-            list(self.threshold),
-            list(self.left),
-            list(self.right),
-            self.base,
-            list(self.stages),
-        )
+        return Stumps.of(self.stage(), list(self.stages))
+
+    def without(self, number: int) -> Stumps:
+        """The model without one stump, whose mean value stays."""
+        rest = self.copy()
+        rest.base += 0.5 * (rest.left[number] + rest.right[number])
+        for values in (rest.feature, rest.threshold, rest.left, rest.right):
+            del values[number]
+        return rest
+
+    def candidates(self, columns: Columns) -> list[int]:
+        """Numbers of the candidates that the model has already: refitting them again would add nothing."""
+        numbers: list[int] = []
+        for feature, threshold in zip(self.feature, self.threshold, strict=True):
+            first, last = columns.start[feature], columns.start[feature + 1]
+            numbers += (first + np.flatnonzero(columns.edge[first:last] == threshold)).tolist()
+        return numbers
 
     def add(self, feature: int, threshold: float, left: float, right: float) -> None:
         self.feature.append(feature)
@@ -102,12 +148,6 @@ class Stumps:
             step = steps.pop(key, 0.0)  # a repeated threshold carries its step once
             self.left[t], self.right[t] = -0.5 * step, 0.5 * step
             self.base += 0.5 * step
-
-    def at_stage(self, count: int) -> Stumps:
-        """The model after `count` rounds."""
-        base, left, right = self.stages[count - 1] if count else (0.0, [], [])
-        used = len(left)
-        return Stumps(self.feature[:used], self.threshold[:used], list(left), list(right), base, self.stages[:count])
 
     def ensemble(self, n_features: int) -> TreeEnsemble:
         return TreeEnsemble.from_stumps(
@@ -140,6 +180,25 @@ class Boosting:
         self.progress = Progress(settings.verbose)
         self.label = task.label
         self.full = settings.costs()
+        self.share = settings.share if settings.share is not None else self.chosen_schedule()
+
+    def chosen_schedule(self) -> Callable[[int], float]:
+        """All rounds if the best first stump loses too much of its gain at the full eps, else none."""
+        settings, rows = self.settings, self.rows
+        # early stopping waits for the full eps, and its rounds are a bound rather than a plan
+        length = settings.rounds if settings.patience is None else max(1, settings.rounds // 2)
+        at_once, rising = (schedule_of(rounds, settings.shape, settings.rounds) for rounds in (None, length))
+        if settings.eps == 0 or not len(rows.columns.edge):
+            return at_once
+        away = np.full(len(rows.y), np.inf)
+        constant = best_leaves(np.zeros(len(rows.y)), away, rows.y, rows.weight, settings.loss, settings.max_weight)
+        empty = Stumps().stairs()
+        gains = []
+        for costs in (self.full, costs_of(settings.norm, 0.0, "exact", None)):
+            search = RoundSearch(rows, empty, costs, settings.loss, settings.max_weight, settings.threads)
+            found = search.best()
+            gains.append(constant.loss - found.loss if found is not None else 0.0)
+        return at_once if gains[0] >= STURDY * gains[1] else rising
 
     def run(self) -> BinaryFit:
         """All rounds, with early stopping."""
@@ -149,7 +208,7 @@ class Boosting:
         for number in range(len(self.model.stages), settings.rounds):
             if not self.round(number):
                 break
-            if self.validation is None or settings.patience is None or settings.share(number) < 1.0:
+            if self.validation is None or settings.patience is None or self.share(number) < 1.0:
                 continue
             error = self.history["validation_verified_error"][-1]
             if error < best_error:
@@ -166,7 +225,7 @@ class Boosting:
     def round(self, number: int) -> bool:
         """Add one stump; False when there is nothing to add."""
         settings, model = self.settings, self.model
-        costs = settings.costs(settings.share(number))
+        costs = settings.costs(self.share(number))
         choice = self.choose(costs)
         if choice is None:
             self.constant()
@@ -175,54 +234,50 @@ class Boosting:
         model.add(choice.feature, choice.threshold, rate * choice.left, rate * choice.right)
         if settings.corrective:
             self.refit(costs, REFIT_STEPS)
-        model.stages.append((model.base, list(model.left), list(model.right)))
+        model.stages.append(model.stage())
         self.report(number, costs)
         return True
 
     def finish(self) -> None:
-        """The last refit, at the whole eps however far the schedule came, and the polish."""
-        settings, rows, model = self.settings, self.rows, self.model
-        if not model.feature:
+        """Exchanges, the last refit, at the whole eps however far the schedule came, and the polish."""
+        settings, rows = self.settings, self.rows
+        if not self.model.feature:
             return
         # a large eps can make the constant the loss's optimum: keep what proves more training rows
-        tries = [model.stairs()]
-        self.refit(self.full, LAST_REFIT_STEPS)
-        tries.append(model.stairs())
+        tries = [self.model.copy()]
+        if settings.exchanges:
+            tries.append(exchanged(self.model, rows, self.full, settings, self.rng))
+        for start in tuple(tries):
+            self.model = start.copy()
+            self.refit(self.full, LAST_REFIT_STEPS)
+            tries.append(self.model)
         if settings.polish:
-            tries += [polished(rows.X, rows.y, rows.weight, start, self.full, POLISH_STEPS) for start in tuple(tries)]
+            for start in tuple(tries):
+                sharp = polished(rows.X, rows.y, rows.weight, start.stairs(), self.full, POLISH_STEPS, self.rng)
+                tries.append(start.copy())
+                tries[-1].take(sharp)
         lost = []
-        for stairs in tries:
-            model.take(stairs)
+        for self.model in tries:
             margin = self.margins(rows.X, rows.y, self.full)
             lost.append((float(rows.weight @ (margin <= 0)), float(rows.weight @ settings.loss.value(margin))))
-        model.take(tries[lost.index(min(lost))])
-        model.stages[-1] = (model.base, list(model.left), list(model.right))
+        self.model = tries[lost.index(min(lost))]
+        self.model.stages[-1] = self.model.stage()
         for values in self.history.values():
             del values[-1]
-        self.report(len(model.stages) - 1, self.full)
+        self.report(len(self.model.stages) - 1, self.full)
 
     def choose(self, costs: Costs) -> Choice | None:
         """The best stump on this round's rows."""
         settings, rows = self.settings, self.rows
         if settings.subsample < 1.0:
-            count = max(2, int(np.ceil(settings.subsample * len(rows.y))))
-            chosen = np.sort(self.rng.choice(len(rows.y), size=count, replace=False))
-            rows = Rows(rows.X[chosen], rows_of(rows.columns, chosen), rows.y[chosen], rows.weight[chosen])
+            rows = sampled(rows, max(2, int(np.ceil(settings.subsample * len(rows.y)))), self.rng)
         search = RoundSearch(rows, self.model.stairs(), costs, settings.loss, settings.max_weight, settings.threads)
-        return search.best(self.taken() if settings.corrective else ())
-
-    def taken(self) -> list[int]:
-        """Numbers of the candidates that the model has already: refitting them again would add nothing."""
-        columns, numbers = self.rows.columns, []
-        for feature, threshold in zip(self.model.feature, self.model.threshold, strict=True):
-            first, last = columns.start[feature], columns.start[feature + 1]
-            numbers += (first + np.flatnonzero(columns.edge[first:last] == threshold)).tolist()
-        return numbers
+        return search.best(self.model.candidates(rows.columns) if settings.corrective else ())
 
     def refit(self, costs: Costs, steps: int) -> None:
         settings, rows = self.settings, self.rows
         joint = Refit(rows.X, rows.y, rows.weight, self.model.stairs(), costs, settings.loss, settings.penalty)
-        self.model.take(joint.run(steps))
+        self.model.take(joint.run(steps, self.rng)[1])
 
     def constant(self) -> None:
         """Without any candidate the best model is a constant."""
@@ -249,7 +304,7 @@ class Boosting:
         full = now if costs == self.full else self.margins(rows.X, rows.y, self.full)
         clean = self.margins(rows.X, rows.y, costs_of(settings.norm, 0.0, "exact", None))
         entry = {
-            "eps": settings.eps * (1.0 if costs is self.full else settings.share(number)),
+            "eps": settings.eps if costs is self.full else settings.radius(self.share(number)),
             "loss": float(weight @ settings.loss.value(now)),
             "clean_error": float(weight @ (clean <= 0)),
             "verified_error": float(weight @ (full <= 0)),
