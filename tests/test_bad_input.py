@@ -46,6 +46,9 @@ BAD_ROWS = {
     "words": ([["a", "b"]], "numbers"),
     "none": (None, "X must be"),
     "ragged": ([[1.0], [1.0, 2.0]], "X must be"),
+    "beyond the floats": ([[10**400, 0.5]], "X must be"),
+    "beyond a double": (np.array([[np.longdouble("1e400"), 0.5]]), "row 0, column 0"),
+    "masked": (np.ma.array([[0.5, 0.5]], mask=[[False, True]]), "row 0, column 1"),
 }
 
 
@@ -65,6 +68,8 @@ BAD_NUMBERS = {
     "eps NaN": {"norm": 1, "eps": NAN},
     "eps text": {"norm": 1, "eps": "much"},
     "eps none": {"norm": 1},
+    "eps beyond the floats": {"norm": 1, "eps": 10**400},
+    "norm beyond the floats": {"norm": 10**400, "eps": 0.1},
     "eps true": {"norm": 1, "eps": True},
     "norm negative": {"norm": -1, "eps": 0.1},
     "norm NaN": {"norm": NAN, "eps": 0.1},
@@ -111,6 +116,8 @@ BAD_THREATS = {
     "direction NaN": ({"direction": [NAN, 0]}, "direction"),
     "direction one half": ({"direction": 0.5}, "direction"),
     "a dict of no feature": ({"scale": {5: 1.0}}, "scale"),
+    "scale beyond the floats": ({"scale": [10**400, 1]}, "scale"),
+    "frozen by a word": ({"frozen": {0: "no"}}, "frozen"),
     "a dict of words": ({"scale": {0: "wide"}}, "scale"),
 }
 
@@ -149,7 +156,9 @@ def test_what_is_not_a_threat(threat):
 
 @pytest.mark.parametrize("ask", [certify, radius])
 @pytest.mark.parametrize(
-    "y", [[0], [0, 1, 0], [0, 2], [0, -1], ["0", "1"], [[0], [1]], [0, NAN], [0, None], 1, [0.5, 1]], ids=repr
+    "y",
+    [[0], [0, 1, 0], [0, 2], [0, -1], ["0", "1"], [[0], [1]], [0, NAN], [0, None], 1, [0.5, 1], [[0], [0, 1]]],
+    ids=repr,
 )
 def test_bad_labels(ask, y):
     """Labels that are not classes of the model, or not one a row, are refused."""
@@ -222,7 +231,8 @@ def test_precision_is_in_cost_units():
 @pytest.mark.parametrize(
     "options",
     [{"precision": 0.1}, {"tolerance": 1e-6}, {"time_limit": 0}, {"time_limit": -1.0}, {"time_limit": NAN},
-     {"time_limit": "long"}, {"n_jobs": 0}, {"n_jobs": 1.5}, {"n_jobs": "all"}],
+     {"time_limit": "long"}, {"max_states": 0}, {"max_states": 10**12},
+     {"exact_margin": "maybe"}, {"progress": "bar"}, {"n_jobs": 0}, {"n_jobs": 1.5}, {"n_jobs": "all"}],
     ids=str,
 )  # fmt: skip
 def test_bad_options(ask, options):

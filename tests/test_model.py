@@ -207,6 +207,9 @@ BAD_TREES = {
         "value must be a list of numbers",
     ),
     "no nodes": ({name: [] for name in DEEP}, "one entry"),
+    "a short value": ({**DEEP, "value": DEEP["value"][:-1]}, "value must have one entry"),
+    "a leaf beyond the floats": (broken_tree(value=(2, 10**400)), "value must be a list of numbers"),
+    "missing_left in words": ({**DEEP, "missing_left": ["left"] * 7}, "missing_left must be"),
     "not a tree": ([1, 2, 3], "tree 0 must have"),
     "leaves that overflow": (broken_tree(value=(2, 1e308)), "added in float64"),
 }
@@ -225,6 +228,20 @@ BAD_FIELDS = {
     "n_features 1.5": ({"n_features": 1.5}, "n_features"),
     "too few features": ({"n_features": 1}, "below n_features"),
     "n_features true": ({"n_features": True}, "n_features"),
+    "n_features a word": ({"n_features": "two"}, "n_features"),
+    "n_features none": ({"n_features": None}, "n_features"),
+    "n_features beyond int32": ({"n_features": 2**31}, "n_features"),
+    "base a word": ({"base": "none"}, "base must be"),
+    "classes of two kinds": ({"classes": [None, 1]}, "classes must be"),
+    "text and number classes": ({"classes": ["no", 1]}, "classes must be"),
+    "NaN class": ({"classes": [math.nan, 1]}, "classes must be"),
+    "ragged classes": ({"classes": [[1], [1, 2]]}, "classes must be"),
+    "cut a word": ({"cut": "half"}, "cut must be"),
+    "slack a word": ({"decision_slack": "some"}, "decision_slack"),
+    "slack beyond the floats": ({"decision_slack": 10**400}, "decision_slack"),
+    "names a number": ({"feature_names": 3}, "feature_names must be"),
+    "accepts_missing a word": ({"accepts_missing": "yes"}, "accepts_missing must be"),
+    "source a word": ({"source": "xgboost"}, "source must be"),
     "dtype": ({"dtype": "float16"}, "dtype must be"),
     "sum_dtype": ({"sum_dtype": "int"}, "sum_dtype must be"),
     "NaN base": ({"base": math.nan}, "base must be"),
@@ -256,6 +273,31 @@ def test_bad_links_are_refused(link):
     """A link is one of three kinds and two positive numbers; nothing else."""
     with pytest.raises(InvalidModelError, match="link must be"):
         TreeEnsemble.from_trees([leaf([0.0, 1.0])], 1, base=[0.0, 0.0], link=link)
+
+
+@pytest.mark.parametrize("trees", [None, 5, "trees", {0: DEEP}])
+def test_trees_are_a_list(trees):
+    """What is no list of trees is refused by name."""
+    with pytest.raises(InvalidModelError, match="trees must be"):
+        TreeEnsemble.from_trees(trees, 2)
+
+
+BAD_STUMPS = {
+    "a feature that int32 would wrap to 0": ({"feature": [2**32]}, "feature must be"),
+    "a threshold in words": ({"threshold": ["x"]}, "threshold must be"),
+    "a leaf in words": ({"left": ["x"]}, "left must be"),
+    "a base too many": ({"base": [0.0, 1.0]}, "base must be"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_STUMPS)
+def test_bad_columns_of_stumps_are_refused(name):
+    """Nothing is cut, wrapped or broadcast into another model."""
+    fields, message = BAD_STUMPS[name]
+    with pytest.raises(InvalidModelError, match=message):
+        TreeEnsemble.from_stumps(
+            **{"feature": [0], "threshold": [0.5], "left": [-1.0], "right": [1.0], "n_features": 1, **fields}
+        )
 
 
 def test_a_link_needs_several_outputs():

@@ -340,5 +340,9 @@ class Radii(_PerRow):
 
 def _share_within(bound: np.ndarray, eps) -> np.ndarray | float:
     """Share of rows whose bound is at most each eps."""
-    within = np.searchsorted(np.sort(bound), np.asarray(eps, dtype=np.float64), side="right") / len(bound)
+    try:
+        budgets = np.asarray(eps, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInputError(must_be("eps", "a number or an array of numbers", eps)) from None
+    within = np.searchsorted(np.sort(bound), budgets, side="right") / len(bound)
     return float(within) if np.ndim(within) == 0 else within

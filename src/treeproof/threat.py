@@ -21,6 +21,7 @@ from ._errors import InvalidThreatError, must_be
 from .model.floats import ceil_to, floor_to
 from .model.names import as_written
 
+NOT_A_NUMBER = (TypeError, ValueError, OverflowError)  # what float() and numpy raise
 _SMALLEST, _LARGEST = 1e-60, 1e60
 _DIGITS = 60
 
@@ -275,7 +276,7 @@ def check_norm(norm) -> float:
     """Return p as a float in [0, inf], or raise."""
     try:
         p = float(norm)
-    except (TypeError, ValueError):
+    except NOT_A_NUMBER:
         p = np.nan
     if isinstance(norm, bool) or not p >= 0:
         raise InvalidThreatError(must_be("norm", "a number p in [0, inf] (float('inf') for l_inf)", norm))
@@ -288,7 +289,7 @@ def check_eps(eps, name: str = "eps") -> float:
     """Return a budget as a float, or raise."""
     try:
         value = float(eps)
-    except (TypeError, ValueError):
+    except NOT_A_NUMBER:
         value = np.nan
     if isinstance(eps, bool) or not value >= 0:
         raise InvalidThreatError(must_be(name, "a number of at least 0", eps))
@@ -325,7 +326,7 @@ def _column(name: str, given, d: int, names, default: float) -> np.ndarray:
         array = np.asarray(given, dtype=np.float64)
         if np.asarray(given).dtype == bool:
             raise TypeError
-    except (TypeError, ValueError):
+    except NOT_A_NUMBER:
         array = np.full(0, np.nan)
     if array.shape not in ((), (d,)):
         raise InvalidThreatError(
@@ -338,7 +339,7 @@ def _number(name: str, number) -> float:
     try:
         if not isinstance(number, (bool, np.bool_)):
             return float(number)
-    except (TypeError, ValueError):
+    except NOT_A_NUMBER:
         pass
     raise InvalidThreatError(must_be(f"{name}'s entries", "numbers", number))
 
@@ -350,6 +351,8 @@ def _mask(name: str, given, d: int, names) -> np.ndarray:
         return out
     if isinstance(given, Mapping):
         for key, flag in given.items():
+            if not isinstance(flag, (bool, np.bool_)):
+                raise InvalidThreatError(must_be(f"{name}'s entries", "True or False", flag))
             out[_position(key, d, names, name)] = bool(flag)
         return out
     if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):

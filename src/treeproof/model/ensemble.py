@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DTYPES = ("float32", "float64")
+COLUMNS: dict[str, type] = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "right": np.int32,
+    "value": np.float64,
+    "missing_left": np.bool_,
+    "tree_offsets": np.int64,
+    "base": np.float64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,33 +103,19 @@ class TreeEnsemble:
             if getattr(self, name) not in DTYPES:
                 raise InvalidModelError(must_be(name, "'float32' or 'float64'", getattr(self, name)))
         put = object.__setattr__
-        put(self, "feature", np.ascontiguousarray(self.feature, dtype=np.int32))
-        put(self, "threshold", np.ascontiguousarray(self.threshold, dtype=np.float64))
-        put(self, "left", np.ascontiguousarray(self.left, dtype=np.int32))
-        put(self, "right", np.ascontiguousarray(self.right, dtype=np.int32))
-        value = np.ascontiguousarray(self.value, dtype=np.float64)
-        put(self, "value", value[:, None] if value.ndim == 1 else value)
-        put(self, "missing_left", np.ascontiguousarray(self.missing_left, dtype=bool))
-        put(self, "tree_offsets", np.ascontiguousarray(self.tree_offsets, dtype=np.int64))
-        put(self, "base", np.atleast_1d(np.asarray(self.base, dtype=np.float64)))
-        put(self, "classes", np.asarray(self.classes))
+        for name, kind in COLUMNS.items():
+            put(self, name, validation.array_of(name, getattr(self, name), kind))
+        put(self, "value", self.value[:, None] if self.value.ndim == 1 else self.value)
+        put(self, "base", np.atleast_1d(self.base))
+        put(self, "classes", validation.labels(self.classes))
         if self.feature_names is not None:
-            put(self, "feature_names", tuple(str(name) for name in self.feature_names))
+            put(self, "feature_names", validation.names(self.feature_names))
         put(self, "link", validation.link(self.link))
         validation.check(self)
         inner = self.feature >= 0
         put(self, "threshold", np.where(inner, ceil_to(self.threshold, self.dtype), 0.0))
         put(self, "value", np.where(inner[:, None], 0.0, self.value))
-        for name in (
-            "feature",
-            "threshold",
-            "left",
-            "right",
-            "value",
-            "missing_left",
-            "tree_offsets",
-            "base",
-        ):
+        for name in COLUMNS:
             getattr(self, name).flags.writeable = False
 
     # ------------------------------------------------------------------ construction
@@ -187,9 +183,10 @@ class TreeEnsemble:
         count = len(feature)
         if not np.issubdtype(feature.dtype, np.integer) and count:
             raise InvalidModelError(must_be("feature", "an array of integers", feature.dtype))
-        sides = [np.asarray(side, dtype=np.float64) for side in (left, right)]
+        sides = [validation.array_of(name, side, np.float64) for name, side in (("left", left), ("right", right))]
         sides = [side[:, None] if side.ndim == 1 else side for side in sides]
-        threshold = np.asarray(threshold, dtype=np.float64)
+        threshold = validation.array_of("threshold", threshold, np.float64)
+        base = np.atleast_1d(validation.array_of("base", base, np.float64))
         shapes = {feature.shape, threshold.shape, *(side.shape[:1] for side in sides)}
         if shapes != {(count,)} or sides[0].shape != sides[1].shape or sides[0].ndim != 2:
             raise InvalidModelError(
@@ -198,10 +195,12 @@ class TreeEnsemble:
             )
         if np.any(feature < 0):
             raise InvalidModelError(must_be("feature", "non-negative for every stump", int(feature.min())))
-        outputs = sides[0].shape[1] if count else np.atleast_1d(base).shape[0]
+        outputs = sides[0].shape[1] if count else len(base)
+        if base.shape not in ((1,), (outputs,)):
+            raise InvalidModelError(must_be("base", f"a number, or {outputs} of them", base.tolist()))
         nodes = 3 * np.arange(count)
         columns: dict[str, Any] = {
-            "feature": np.full(3 * count, -1),
+            "feature": np.full(3 * count, -1, dtype=np.int64),
             "threshold": np.zeros(3 * count),
             "left": np.full(3 * count, -1),
             "right": np.full(3 * count, -1),
@@ -218,7 +217,7 @@ class TreeEnsemble:
             **columns,
             missing_left=np.zeros(3 * count, dtype=bool),
             tree_offsets=np.arange(0, 3 * count + 1, 3),
-            base=np.broadcast_to(np.atleast_1d(np.asarray(base, dtype=np.float64)), (outputs,)).copy(),
+            base=np.broadcast_to(base, (outputs,)).copy(),
             n_features=n_features,
             **fields,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._errors import InvalidModelError
+from .._errors import InvalidModelError, must_be
 from .link import Link
 
 if TYPE_CHECKING:
@@ -62,11 +62,10 @@ def from_content(content) -> TreeEnsemble:
 
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidModelError(f"a treeproof model file must have format {FORMAT!r}. Got another kind of file.")
-    if content.get("version") != VERSION:
-        raise InvalidModelError(
-            f"the model file's version must be {VERSION}. Got {content.get('version')!r} instead. "
-            f"Update treeproof, or save the model again with this version."
-        )
+    version = content.get("version")
+    if version != VERSION or isinstance(version, bool):
+        hint = "Update treeproof, or save the model again with this version."
+        raise InvalidModelError(must_be("the model file's version", str(VERSION), version, hint))
     content = {"link": Link(), **content}  # files older than the field have none
     lost = [name for name in (*_COLUMNS, *_PLAIN, "classes") if name not in content]
     if lost:
@@ -84,7 +83,7 @@ def from_content(content) -> TreeEnsemble:
             raise InvalidModelError("the model file's missing_left must be a list of true and false.")
         plain = {name: content[name] for name in _PLAIN}
         _check_plain(plain)
-        return TreeEnsemble(**columns, **plain, classes=np.asarray(content["classes"]))
+        return TreeEnsemble(**columns, **plain, classes=content["classes"])
     except InvalidModelError:
         raise
     except (TypeError, ValueError, OverflowError, AttributeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +17,63 @@ if TYPE_CHECKING:
     from .ensemble import TreeEnsemble
 
 
+NOT_A_NUMBER = (TypeError, ValueError, OverflowError)  # what float() and numpy raise
+
+
+def array_of(name: str, given, dtype) -> np.ndarray:
+    """An array of this type that says what was given, or an error: whole numbers are neither cut nor wrapped."""
+    try:
+        exact = np.asarray(given)
+        with np.errstate(invalid="ignore", over="ignore"):
+            array = np.array(exact, dtype=dtype, order="C")  # a copy: the model freezes its arrays
+        whole = not np.issubdtype(array.dtype, np.integer) or np.array_equal(array, exact)
+    except NOT_A_NUMBER:
+        whole = False
+    if not whole:
+        kind = "a list of whole numbers below 2^31" if np.issubdtype(dtype, np.integer) else "a list of numbers"
+        raise InvalidModelError(must_be(name, kind, given))
+    return array
+
+
+def labels(given) -> np.ndarray:
+    """The classes as an array of labels that can be sorted."""
+    try:
+        array = np.asarray(given)
+        np.unique(array)
+        alike = array.dtype.kind != "U" or all(isinstance(label, str) for label in given)
+        if not alike or (array.dtype.kind == "f" and not np.all(np.isfinite(array))):
+            raise ValueError
+    except NOT_A_NUMBER:
+        raise InvalidModelError(must_be("classes", "a list of labels of one kind", given)) from None
+    return array
+
+
+def names(given) -> tuple[str, ...]:
+    """The features' names."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidModelError(must_be("feature_names", "a list of names, one a feature", given))
+    return tuple(str(name) for name in given)
+
+
+def _number(given) -> bool:
+    """Whether this is one number, within the floats."""
+    try:
+        return (
+            isinstance(given, (int, float, np.integer, np.floating))
+            and not isinstance(given, bool)
+            and float(given) == given
+        )
+    except OverflowError:
+        return False
+
+
 def join_trees(trees: Sequence[dict], base) -> dict[str, np.ndarray]:
     """Concatenate plain trees into the ensemble's arrays."""
-    base = np.atleast_1d(np.asarray(base, dtype=np.float64))
+    base = np.atleast_1d(array_of("base", base, np.float64))
     if base.ndim != 1:
         raise InvalidModelError(must_be("base", "a number, or one a class", base.tolist()))
+    if not isinstance(trees, (list, tuple)):
+        raise InvalidModelError(must_be("trees", "a list of trees, each a dict of lists", trees))
     columns: dict[str, list[np.ndarray]] = {
         name: [] for name in ("feature", "threshold", "left", "right", "value", "missing_left")
     }
@@ -67,13 +120,13 @@ def _plain_tree(tree: dict, number: int) -> dict[str, np.ndarray]:
             raise InvalidModelError(f"tree {number} must have {name!r}. Got {_keys(tree)} instead.")
         try:
             column = np.asarray(tree[name], dtype=np.float64)
-        except (TypeError, ValueError):
+        except NOT_A_NUMBER:
             raise InvalidModelError(
                 f"tree {number}: {name} must be a list of numbers, one a node. Got {tree[name]!r:.80} instead."
             ) from None
         parts[name] = column
     size = len(parts["feature"]) if parts["feature"].ndim == 1 else -1
-    parts["value"] = parts["value"].reshape(size, -1) if parts["value"].ndim == 1 and size > 0 else parts["value"]
+    parts["value"] = parts["value"][:, None] if parts["value"].ndim == 1 else parts["value"]
     for name, column in parts.items():
         if size < 1 or len(column) != size or column.ndim != (2 if name == "value" else 1):
             raise InvalidModelError(
@@ -87,7 +140,7 @@ def _plain_tree(tree: dict, number: int) -> dict[str, np.ndarray]:
                 f"tree {number}: {name} must be whole numbers. Got {column.tolist()!r:.80} instead."
             )
         parts[name] = column.astype(np.int64)
-    missing = np.asarray(tree.get("missing_left", np.zeros(size)), dtype=bool)
+    missing = array_of(f"tree {number}: missing_left", tree.get("missing_left", np.zeros(size)), np.float64) != 0
     if missing.shape != (size,):
         raise InvalidModelError(f"tree {number}: missing_left must have one entry for each of its {size} nodes.")
     parts["missing_left"] = missing
@@ -108,8 +161,8 @@ def check(model: TreeEnsemble) -> None:
         raise InvalidModelError(must_be("value", f"of shape ({size}, n_outputs)", model.value.shape))
     if model.base.shape != (model.n_outputs,) or not np.all(np.isfinite(model.base)):
         raise InvalidModelError(must_be("base", f"{model.n_outputs} finite number(s)", model.base.tolist()))
-    if isinstance(model.n_features, bool) or model.n_features != int(model.n_features) or model.n_features < 1:
-        raise InvalidModelError(must_be("n_features", "a whole number of at least 1", model.n_features))
+    if not _number(model.n_features) or not 1 <= model.n_features < 2**31 or model.n_features % 1:
+        raise InvalidModelError(must_be("n_features", "a whole number, 1 to 2^31 - 1", model.n_features))
     object.__setattr__(model, "n_features", int(model.n_features))
     _check_decision(model)
     names = model.feature_names
@@ -147,12 +200,16 @@ def _check_decision(model: TreeEnsemble) -> None:
         )
     if model.n_outputs == 1 and model.link != Link():
         raise InvalidModelError(must_be("link", "left out for a single output", tuple(model.link)))
-    if model.zero_class not in (0, 1):
+    if not _number(model.zero_class) or model.zero_class not in (0, 1):
         raise InvalidModelError(must_be("zero_class", "0 or 1", model.zero_class))
-    if not np.isfinite(model.cut) or (model.n_outputs > 1 and model.cut != 0):
+    if not _number(model.cut) or not np.isfinite(model.cut) or (model.n_outputs > 1 and model.cut != 0):
         raise InvalidModelError(must_be("cut", "a finite number, and 0 for several outputs", model.cut))
-    if not (np.isfinite(model.decision_slack) and model.decision_slack >= 0):
+    if not _number(model.decision_slack) or not 0 <= model.decision_slack < np.inf:
         raise InvalidModelError(must_be("decision_slack", "a finite number of at least 0", model.decision_slack))
+    if not isinstance(model.accepts_missing, (bool, np.bool_)):
+        raise InvalidModelError(must_be("accepts_missing", "True or False", model.accepts_missing))
+    if not isinstance(model.source, dict):
+        raise InvalidModelError(must_be("source", "a dict (library, version, notes)", model.source))
 
 
 def _check_nodes(model: TreeEnsemble) -> None:
@@ -227,16 +284,19 @@ def check_rows(model: TreeEnsemble, X) -> np.ndarray:
         X = _frame_rows(model, X)
     if hasattr(X, "toarray"):
         raise InvalidInputError("X must be a dense array. Got a sparse matrix instead. Pass X.toarray().")
+    if np.ma.isMaskedArray(X):  # what is masked is missing, whatever number lies under the mask
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         array = np.asarray(X)
-    except (TypeError, ValueError):
+    except Exception:  # whatever a stranger's array-like raises
         raise InvalidInputError(must_be("X", "an array of numbers, each row of the same length", type(X))) from None
     if array.dtype not in (np.float32, np.float64):
         if array.dtype.kind not in "biufO":
             raise InvalidInputError(must_be("X", "an array of numbers", array.dtype))
         try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+                array = array.astype(np.float64)
+        except NOT_A_NUMBER:
             raise InvalidInputError(must_be("X", "an array of numbers", array.dtype)) from None
     if array.ndim != 2 or array.shape[1] != model.n_features:
         raise InvalidInputError(must_be("X", f"of shape (rows, {model.n_features}), the model's features", array.shape))

@@ -24,6 +24,7 @@ from .problem import Found, Pair, Problem
 from .referee import Referee
 
 STATES_A_SECOND = 1_000_000
+MOST_STATES = 10_000_000  # about a gigabyte of room, taken as it is used
 
 
 class Additive:
@@ -41,8 +42,9 @@ class Additive:
     batch_rows = 4096
 
     def __init__(self, problem: Problem, max_states: int = 200_000, time_limit: float | None = None) -> None:
-        if isinstance(max_states, bool) or not isinstance(max_states, (int, np.integer)) or max_states < 1:
-            raise InvalidInputError(must_be("max_states", "a whole number of at least 1", max_states))
+        whole = isinstance(max_states, (int, np.integer)) and not isinstance(max_states, bool)
+        if not whole or not 1 <= max_states <= MOST_STATES:
+            raise InvalidInputError(must_be("max_states", f"a whole number, 1 to {MOST_STATES}", max_states))
         if time_limit is not None:
             max_states = max(1, int(min(max_states, time_limit * STATES_A_SECOND)))
         self.problem = problem

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from .._errors import InvalidInputError, must_be
 
 
@@ -58,6 +60,8 @@ def _run_threads(work, slices, n_jobs, report, done) -> None:
 @contextmanager
 def _reporter(progress, n: int) -> Iterator[Callable[[int], None]]:
     """A function to call with the rows just finished: nothing, the caller's own, or a rich bar."""
+    if not isinstance(progress, (bool, np.bool_)) and progress is not None and not callable(progress):
+        raise InvalidInputError(must_be("progress", "True, False or a function of (rows done, rows)", progress))
     if not progress:
         yield lambda rows: None
         return

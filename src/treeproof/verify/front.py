@@ -191,6 +191,8 @@ def _prepare(model, X, y, threat, method, time_limit, exact_margin, options) -> 
         if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit > 0:
             raise InvalidInputError(must_be("time_limit", "a positive number of seconds a row, or None", time_limit))
         options = {**options, "time_limit": float(time_limit)}
+    if not isinstance(exact_margin, (bool, np.bool_)):
+        raise InvalidInputError(must_be("exact_margin", "True or False", exact_margin))
     problem = Problem(model, threat.resolve(model), bool(exact_margin))
     solver, name, reason = solver_for(method, problem, options)
     return _Task(model, rows, labels, threat, problem, solver, name, reason)
@@ -219,12 +221,15 @@ def _check_threat(threat, **given) -> None:
 
 def label_positions(model: TreeEnsemble, y, n: int) -> np.ndarray:
     """Labels as positions in the model's classes."""
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except Exception as error:  # whatever a stranger's array-like raises
+        raise InvalidInputError(must_be("y", f"of shape ({n},), a label a row of X", error)) from None
     if labels.ndim != 1 or len(labels) != n:
         raise InvalidInputError(must_be("y", f"of shape ({n},), a label a row of X", labels.shape))
     same_kind = (labels.dtype.kind in "US") == (model.classes.dtype.kind in "US")
     order = np.argsort(model.classes)
-    if same_kind or labels.dtype.kind == "O":
+    if labels.dtype.kind != "V" and (same_kind or labels.dtype.kind == "O"):
         try:
             place = np.searchsorted(model.classes, labels, sorter=order)
         except TypeError:

@@ -127,6 +127,8 @@ class Grid:
         number = isinstance(precision, (int, float, np.number)) and not isinstance(precision, bool)
         if not number or not 0 < precision < np.inf:
             raise InvalidInputError(must_be("precision", "a positive number", precision))
+        if not isinstance(ceiling, (bool, np.bool_)):
+            raise InvalidInputError(must_be("ceiling", "True or False", ceiling))
         if threat.moves and precision > budget:
             raise InvalidInputError(
                 must_be("precision", f"at most the budget eps^p = {budget:g}", precision, "Take a smaller step.")
