@@ -41,9 +41,10 @@ def fetch(data_id: int) -> dict[str, np.ndarray]:
         X = np.asarray(bunch.data).astype(np.uint8)
         y = np.asarray(bunch.target).astype(np.uint8)
     except (URLError, OSError, HTTPException, ValueError, KeyError, EOFError) as error:
-        reason = getattr(error, "reason", None) or error
+        reason = str(getattr(error, "reason", None) or error)
+        short = reason if len(reason) <= 120 else f"{reason[:117]}..."  # the folder to fill must stay in sight
         raise DataUnavailableError(
-            f"downloading OpenML data set {data_id} failed ({type(error).__name__}: {reason})"
+            f"downloading OpenML data set {data_id} failed ({type(error).__name__}: {short})"
         ) from error
     cut = TRAINING_ROWS
     return {"X_train": X[:cut], "y_train": y[:cut], "X_test": X[cut:], "y_test": y[cut:]}
