@@ -12,6 +12,7 @@ from .additive_dual import STEPS, Picks, best_gain, fill_up, least_cost, no_boun
 from .additive_options import Margin, Options, gather
 from .costs import Ground
 
+FEW = 12
 _EPS = 2.0**-52
 
 
@@ -218,6 +219,8 @@ def _bracket(ground: Ground, margin: Margin, x, which, asked: Asked, cap, warm, 
         return target, bound, price
     else:
         shrink(options, picks, most)
+        if options.start[options.counts[0]] <= FEW:  # to merge them is quicker than to tighten the bound
+            return target, bound, price
         price = np.inf
     bound, price = least_cost(options, picks, target, price, STEPS, known)
     trim(options, picks, target)
