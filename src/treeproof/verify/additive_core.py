@@ -19,7 +19,7 @@ from .additive_options import Options
 
 BEAM = 256
 STEPS = 128
-FEW = 8  # core features that are merged without a table
+MANY = 48  # states of a level from which the table pays for itself
 
 
 class Level(NamedTuple):
@@ -87,7 +87,7 @@ def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
     """
     n_core = _core_features(options, picks, arena, ask)
     _completions(options, picks, arena, n_core, ask.nearest)
-    fine, step = _suffix_table(options, picks, arena, n_core, ask)
+    fine, step = _suffix_table(options, picks, arena, n_core, ask, 0)
     first, last = 0, 1
     lost = np.inf  # least reduced cost among dropped states
     best_level, best_state = -1, -1
@@ -102,6 +102,8 @@ def merge(options: Options, picks: Picks, arena: Arena, ask: Question):
         if last + count > ask.max_states and count > BEAM:
             lost = min(lost, _narrow(new, count))
             count = BEAM
+        if fine == 0 and count > MANY:
+            fine, step = _suffix_table(options, picks, arena, n_core, ask, STEPS)
         first = last
         for k in range(count):
             arena.all.cost[last] = new.cost[k]
@@ -188,10 +190,9 @@ def _completions(options: Options, picks: Picks, arena: Arena, n_core, nearest):
 
 
 @lean
-def _suffix_table(options: Options, picks: Picks, arena: Arena, n_core, ask: Question):
+def _suffix_table(options: Options, picks: Picks, arena: Arena, n_core, ask: Question, fine):
     """Fill arena.table from the last core feature to the first; returns the steps of cost and their length."""
     most = picks.sums[5] if ask.nearest else ask.budget
-    fine = 0 if n_core <= FEW else STEPS
     step = (most - arena.all.cost[0]) / max(fine, 1)
     if not (step > 0.0 and step < np.inf):
         fine = 0  # only the sum of the largest gains is known

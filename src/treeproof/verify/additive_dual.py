@@ -168,8 +168,10 @@ def start_cheap(options: Options, picks: Picks):
 
 
 @lean
-def least_cost(options: Options, picks: Picks, target, guess, steps, known):
-    """Bound the least cost of gaining `target` (which all options together reach), in at most `steps` passes.
+def least_cost(options: Options, picks: Picks, target, guess, known, near):
+    """Bound the least cost of gaining `target` (which all options together reach).
+
+    Stops once the best choice costs at most `near` times the bound.
 
     Goes on from the sides and the best choice in `picks`, and from `known`, a bound and its price (see `no_bound`).
     Returns (bound, price); the cheapest choice found is in picks.best.
@@ -177,7 +179,9 @@ def least_cost(options: Options, picks: Picks, target, guess, steps, known):
     n = options.counts[0]
     bound, at = known
     price = guess
-    for step in range(steps):
+    for step in range(STEPS):
+        if picks.sums[5] <= near * bound:
+            break
         if picks.sums[1] <= picks.sums[3]:  # costs that underflowed: nothing to gain from a price
             break
         meet = (picks.sums[0] - picks.sums[2]) / (picks.sums[1] - picks.sums[3])
@@ -258,10 +262,9 @@ def shrink(options: Options, picks: Picks, limit):
 
 
 @lean
-def trim(options: Options, picks: Picks, target):
-    """Make the cheapest choice cheaper: step down wherever the target still holds, then complete the poor side."""
-    n = options.counts[0]
-    for a in range(n):
+def step_down(options: Options, picks: Picks, target):
+    """Make the cheapest choice cheaper: smaller moves wherever the target still holds."""
+    for a in range(options.counts[0]):
         now = picks.best[a]
         if now < 0:
             continue
@@ -277,7 +280,12 @@ def trim(options: Options, picks: Picks, target):
             picks.sums[4] -= options.gain[now] - (options.gain[choice] if choice >= 0 else 0.0)
             picks.sums[5] -= options.cost[now] - (options.cost[choice] if choice >= 0 else 0.0)
     resum(options, picks)
-    # one upgrade of the poor side may reach the target more cheaply
+
+
+@lean
+def upgrade(options: Options, picks: Picks, target):
+    """The poor side with its cheapest single upgrade that reaches the target, where that is the cheapest choice."""
+    n = options.counts[0]
     lack = target - picks.sums[2]
     cheapest, where, which = np.inf, -1, -1
     for a in range(n):

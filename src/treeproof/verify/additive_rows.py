@@ -8,11 +8,12 @@ import numpy as np
 
 from .._jit import kernel, lean
 from .additive_core import Arena, Question, merge
-from .additive_dual import STEPS, Picks, best_gain, fill_up, least_cost, no_bound, shrink, start_cheap, trim
+from .additive_dual import Picks, best_gain, fill_up, least_cost, no_bound, shrink, start_cheap, step_down, upgrade
 from .additive_options import Margin, Options, gather
 from .costs import Ground
 
-FEW = 12
+FEW = 24  # options
+NEAR = 1.1
 _EPS = 2.0**-52
 
 
@@ -206,8 +207,9 @@ def _bracket(ground: Ground, margin: Margin, x, which, asked: Asked, cap, warm, 
     if options.sums[1] < target:
         return target, np.inf, warm[0]
     start_cheap(options, picks)
-    bound, price = least_cost(options, picks, target, warm[0], 4, no_bound())
-    trim(options, picks, target)
+    bound, price = least_cost(options, picks, target, warm[0], no_bound(), NEAR)
+    step_down(options, picks, target)
+    upgrade(options, picks, target)
     # options dearer than a known choice cannot take part; without them the bound is tighter
     most = picks.sums[5] * (1.0 + 1e-12)
     known = bound, price
@@ -222,8 +224,11 @@ def _bracket(ground: Ground, margin: Margin, x, which, asked: Asked, cap, warm, 
         if options.start[options.counts[0]] <= FEW:  # to merge them is quicker than to tighten the bound
             return target, bound, price
         price = np.inf
-    bound, price = least_cost(options, picks, target, price, STEPS, known)
-    trim(options, picks, target)
+    so_far = picks.sums[5]
+    bound, price = least_cost(options, picks, target, price, known, 1.0)
+    if picks.sums[5] != so_far:
+        step_down(options, picks, target)
+    upgrade(options, picks, target)
     return target, bound, price
 
 
