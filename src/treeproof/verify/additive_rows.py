@@ -12,8 +12,8 @@ from .additive_dual import Picks, best_gain, fill_up, least_cost, no_bound, shri
 from .additive_options import Margin, Options, gather
 from .costs import Ground
 
-FEW = 24  # options
-NEAR = 1.1
+FEW = 24  # options left that are merged at once: quicker than another pass over them
+NEAR = 1.1  # a first bound this near the best choice is enough to tell which options can still take part
 _EPS = 2.0**-52
 
 
