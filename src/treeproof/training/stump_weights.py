@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._jit import kernel
 from .losses import Exponential, Logistic
 
-GOLDEN = (5**0.5 - 1) / 2
+GOLDEN, GOLDEN_STEPS = (5**0.5 - 1) / 2, 70
 
 
 class Leaves(NamedTuple):
@@ -37,63 +38,90 @@ def best_leaves(left, right, y, sample_weight, loss, limit: float) -> Leaves:
     return _general_leaves(left, right, y, sample_weight, loss, limit)
 
 
+class Turns(NamedTuple):
+    """Rows of one label by the delta at which their worst side turns, with running sums of the weights of each side."""
+
+    at: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def _turns(left, right, sample_weight, sign: float, shift: float) -> Turns:
+    # y = +1 picks the left side from delta >= D_L - D_R on, y = -1 up to delta <= D_R - D_L
+    turn = sign * (left - right)
+    order = np.argsort(turn)
+    sums = np.zeros((2, len(order) + 1))
+    for side, margin in zip(sums, (left, right), strict=True):
+        np.cumsum((sample_weight * np.exp(shift - margin))[order], out=side[1:])
+    return Turns(turn[order], sums[0], sums[1])
+
+
 def _exponential_leaves(left, right, y, sample_weight, limit: float) -> Leaves:
     """Closed form in l, golden section in delta; sums over sorted rows make each step O(log n)."""
     shift = float(np.minimum(left, right).min())
-    sides = []
-    for sign in (1.0, -1.0):
-        mine = y == sign
-        a = sample_weight[mine] * np.exp(shift - left[mine])
-        b = sample_weight[mine] * np.exp(shift - right[mine])
-        # y = +1 picks the left side from delta >= D_L - D_R on, y = -1 up to delta <= D_R - D_L
-        turn = sign * (left[mine] - right[mine])
-        order = np.argsort(turn)
-        turn = turn[order]
-        a_below, b_below = (np.concatenate([[0.0], np.cumsum(part[order])]) for part in (a, b))
-        sides.append((turn, a_below, b_below))
+    up, down = y > 0, y < 0
+    plus = _turns(left[up], right[up], sample_weight[up], 1.0, shift)
+    minus = _turns(left[down], right[down], sample_weight[down], -1.0, shift)
+    loss, l_value, delta = _golden(plus, minus, float(limit))
+    return Leaves(loss * float(np.exp(-shift)), l_value, l_value + delta)
 
-    def sums(delta: float) -> tuple[float, float]:
-        turn, a, b = sides[0]
-        k = np.searchsorted(turn, delta, side="right")
-        P = a[k] + (b[-1] - b[k]) * np.exp(-delta)
-        turn, a, b = sides[1]
-        k = np.searchsorted(turn, delta, side="left")
-        Q = (a[-1] - a[k]) + b[k] * np.exp(delta)
-        return P, Q
 
-    def solve(delta: float) -> tuple[float, float]:
-        P, Q = sums(delta)
-        low, high = max(-limit, -limit - delta), min(limit, limit - delta)
-        if P <= 0 or Q <= 0:
-            l_value = low if P <= 0 else high
+@kernel
+def _count_within(turn, delta, equal):
+    """How many of the ascending `turn` are below delta, or (if `equal`) at it."""
+    low, high = 0, len(turn)
+    while low < high:
+        middle = (low + high) // 2
+        if turn[middle] < delta or (equal and turn[middle] == delta):
+            low = middle + 1
         else:
-            l_value = min(high, max(low, 0.5 * float(np.log(P / Q))))
-        return float(P * np.exp(-l_value) + Q * np.exp(l_value)), l_value
-
-    delta, value, l_value = _golden(solve, -2 * limit, 2 * limit)
-    return Leaves(value * float(np.exp(-shift)), l_value, l_value + delta)
+            high = middle
+    return low
 
 
-def _golden(solve, low: float, high: float, steps: int = 70):
-    """Minimise a convex function of delta; the best point met, with 0 and the ends among them."""
-    best = min(((solve(at), at) for at in (0.0, low, high)), key=lambda pair: pair[0][0])
-    ratio = GOLDEN
-    inner = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [solve(at) for at in inner]
-    for _ in range(steps):
-        if values[0][0] <= values[1][0]:
-            high, inner[1], values[1] = inner[1], inner[0], values[0]
-            inner[0] = high - ratio * (high - low)
-            values[0] = solve(inner[0])
+@kernel
+def _best_base(plus, minus, limit, delta):
+    """(loss, l) at the best l for this delta."""
+    k = _count_within(plus.at, delta, True)
+    P = plus.left[k] + (plus.right[-1] - plus.right[k]) * np.exp(-delta)
+    k = _count_within(minus.at, delta, False)
+    Q = (minus.left[-1] - minus.left[k]) + minus.right[k] * np.exp(delta)
+    low, high = max(-limit, -limit - delta), min(limit, limit - delta)
+    if P <= 0.0:
+        best = low
+    elif Q <= 0.0:
+        best = high
+    else:
+        best = min(high, max(low, 0.5 * np.log(P / Q)))
+    return P * np.exp(-best) + Q * np.exp(best), best
+
+
+@kernel
+def _golden(plus, minus, limit):
+    """Least (loss, l, delta) of a loss convex in delta; the best point met, with 0 and the ends among them."""
+    low, high = -2.0 * limit, 2.0 * limit
+    loss, base = _best_base(plus, minus, limit, 0.0)
+    delta = 0.0
+    for end in (low, high):
+        value, at = _best_base(plus, minus, limit, end)
+        if value < loss:
+            loss, base, delta = value, at, end
+    first, second = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_first, at_second = _best_base(plus, minus, limit, first), _best_base(plus, minus, limit, second)
+    for _ in range(GOLDEN_STEPS):
+        if at_first[0] < loss:
+            loss, base, delta = at_first[0], at_first[1], first
+        if at_second[0] < loss:
+            loss, base, delta = at_second[0], at_second[1], second
+        if at_first[0] <= at_second[0]:
+            high, second, at_second = second, first, at_first
+            first = high - GOLDEN * (high - low)
+            at_first = _best_base(plus, minus, limit, first)
         else:
-            low, inner[0], values[0] = inner[0], inner[1], values[1]
-            inner[1] = low + ratio * (high - low)
-            values[1] = solve(inner[1])
-        for value, at in zip(values, inner, strict=True):
-            if value[0] < best[0][0]:
-                best = (value, at)
-    (value, l_value), delta = best
-    return delta, value, l_value
+            low, first, at_first = first, second, at_second
+            second = low + GOLDEN * (high - low)
+            at_second = _best_base(plus, minus, limit, second)
+    return loss, base, delta
 
 
 def _general_leaves(left, right, y, sample_weight, loss, limit: float, steps: int = 34) -> Leaves:
