@@ -36,6 +36,7 @@ SHORTLIST = 12
 MOST_SOLVED = 600
 SOLVE_ALL = 20_000  # rows x candidates up to which another loss than the exponential is solved everywhere
 BLOCK = 1024
+MOST_KEPT = 5 * 10**7  # numbers: pairs of used features are kept from the screen for the exact solution up to 0.4 GB
 
 
 class Rows(NamedTuple):
@@ -84,6 +85,8 @@ class RoundSearch:
         self.place = {int(j): u for u, j in enumerate(stairs.feature)}
         # the exponential loss is scale free: keep its weights near 1
         self.shift = float(self.home.min()) if isinstance(loss, Exponential) else 0.0
+        self.kept_at: dict[int, int] = {}
+        self.kept = np.zeros((0, 2, 0))
 
     # ------------------------------------------------------------------ the choice
 
@@ -122,6 +125,8 @@ class RoundSearch:
         """Feature, D_L and D_R of one candidate."""
         columns, y = self.rows.columns, self.rows.y
         feature = int(np.searchsorted(columns.start, candidate, side="right") - 1)
+        if candidate in self.kept_at:
+            return feature, *self.kept[self.kept_at[candidate]]
         edge = columns.edge[candidate]
         left, right = np.empty(len(y)), np.empty(len(y))
         if feature in self.place:
@@ -208,10 +213,15 @@ class RoundSearch:
         edges, extra = columns.edge[numbers], not isinstance(self.loss, Exponential)
         hist = np.zeros((len(numbers), 2, 2, len(deltas.at) + 1))
         other = np.zeros_like(hist) if extra else hist
+        if len(numbers) * 2 * len(weight) <= MOST_KEPT:
+            self.kept_at = {int(number): c for c, number in enumerate(numbers)}
+            self.kept = np.empty((len(numbers), 2, len(weight)))
         for first in range(0, len(weight), BLOCK):
             rows = slice(first, min(first + BLOCK, len(weight)))
             block = np.empty((len(numbers), 2, rows.stop - first))
             used_pairs(self.rows.X[rows], self.rows.y[rows], self.stairs, self.costs, self.room, edges, offset, block)
+            if self.kept_at:
+                self.kept[:, :, rows] = block
             side, scale = self.side[rows], weight[rows]
             add_pairs(block, scale * self._weights(block), side, deltas, hist)
             if extra:
