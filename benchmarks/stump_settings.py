@@ -1,0 +1,122 @@
+"""Choose the loss and the eps schedule of the paper's stump rows, on training rows only.
+
+    python benchmarks/stump_settings.py                                  # all rows (about an hour on one core)
+    python benchmarks/stump_settings.py --rows "l1 diabetes 0.05" --columns lp corrective
+    python benchmarks/stump_settings.py --show --out results.jsonl       # what was measured before
+
+Every setting of a row is trained and verified exactly on the same seeded, stratified splits of the training rows:
+ten with a quarter held out for the two small tables, three of 2,000 training and 1,000 validation rows for the image
+sets. No test row is read. The choice is the least mean verified error among the settings whose mean clean error is at
+most one point above the paper's (or, if none is, above the least of all settings). The printed spread is the standard
+error of the mean. `treeproof.reproduce.trainers` holds what this printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import StratifiedShuffleSplit
+from stump_training import SMALL, estimator, table_rows
+
+from treeproof import datasets
+
+LOSSES = ("exponential", "logistic")
+# rounds until the full eps (as a share of all rounds) and the shape of the growth
+SCHEDULES = {
+    "none": {"eps_schedule": None},
+    "half root": {"eps_schedule": 0.5, "schedule_shape": "root"},
+    "all root": {"eps_schedule": "rounds", "schedule_shape": "root"},
+    "all linear": {"eps_schedule": "rounds", "schedule_shape": "linear"},
+}
+SETTINGS = [f"{loss}, {schedule}" for loss, schedule in product(LOSSES, SCHEDULES)]
+
+
+def splits(name: str, y, count: int | None):
+    """The same (training, validation) row numbers for every setting of a data set."""
+    small = name in SMALL
+    sizes = {"test_size": 0.25} if small else {"train_size": 2000, "test_size": 1000}
+    number = count if count is not None else (10 if small else 3)
+    return StratifiedShuffleSplit(number, **sizes, random_state=0).split(np.zeros(len(y)), y)
+
+
+def options_of(setting: str, rounds: int) -> dict:
+    """The estimator's parameters of a setting."""
+    loss, schedule = setting.split(", ")
+    changes = {"loss": loss, **SCHEDULES[schedule]}
+    return changes | ({"eps_schedule": rounds} if changes["eps_schedule"] == "rounds" else {})
+
+
+def measure(row: dict, column: str, setting: str, count: int | None) -> dict[str, list[float]]:
+    """Clean and verified validation errors in percent, one a split."""
+    data = datasets.load(row["dataset"])
+    X, y = data.X_train, data.y_train
+    errors: dict[str, list[float]] = {"clean": [], "verified": []}
+    for train, held in splits(row["dataset"], y, count):
+        model = estimator(row, column).set_params(**options_of(setting, row["n"]))
+        model.fit(X[train], y[train])
+        found = model.certify(X[held], y[held], norm=row["norm"], eps=row["eps"], method="additive")
+        errors["clean"].append(100 * found.clean_error)
+        errors["verified"].append(100 * found.verified_error)
+    return errors
+
+
+def chosen(row: dict, cells: dict[str, dict]) -> str:
+    """The setting of least verified error within the guard on clean error."""
+    clean = {setting: np.mean(cell["clean"]) for setting, cell in cells.items()}
+    guard = max(row["lp"]["error"], min(clean.values())) + 1.0
+    allowed = [setting for setting in cells if clean[setting] <= guard]
+    return min(allowed, key=lambda setting: (np.mean(cells[setting]["verified"]), clean[setting]))
+
+
+def error_words(values: list[float]) -> str:
+    spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    return f"{np.mean(values):8.2f} +- {spread:4.2f}"
+
+
+def show(name: str, column: str, row: dict, cells: dict[str, dict]) -> None:
+    """One row's table, the chosen setting marked."""
+    best = chosen(row, cells)
+    print(f"{name}, {column}: paper {row['lp']['error']:.2f} clean, {row['lp']['verified']:.2f} verified (test rows)")
+    for setting, cell in cells.items():
+        mark = "  <- chosen" if setting == best else ""
+        print(f"    {setting:<26}{error_words(cell['clean'])} clean{error_words(cell['verified'])} verified{mark}")
+
+
+def main() -> None:
+    rows = table_rows()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="*", choices=list(rows), default=list(rows), metavar="ROW")
+    parser.add_argument("--columns", nargs="*", choices=("lp", "corrective"), default=["lp"])
+    parser.add_argument("--settings", nargs="*", choices=SETTINGS, default=SETTINGS, metavar="SETTING")
+    parser.add_argument("--splits", type=int, help="fewer or more splits")
+    parser.add_argument("--out", type=Path, help="a file of JSON lines: cells in it are not measured again")
+    parser.add_argument("--show", action="store_true", help="only show what is in --out")
+    given = parser.parse_args()
+    known: dict[tuple[str, str, str], dict] = {}
+    if given.out and given.out.exists():
+        for line in given.out.read_text(encoding="utf-8").splitlines():
+            cell = json.loads(line)
+            known[cell["row"], cell["column"], cell["setting"]] = cell
+    for name, column in product(given.rows, given.columns):
+        for setting in given.settings:
+            key = (name, column, setting)
+            if key in known or given.show:
+                continue
+            known[key] = {
+                "row": name, "column": column, "setting": setting,
+                **measure(rows[name], column, setting, given.splits),
+            }  # fmt: skip
+            if given.out:
+                with given.out.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(known[key]) + "\n")
+        cells = {s: known[name, column, s] for s in given.settings if (name, column, s) in known}
+        if cells:
+            show(name, column, rows[name], cells)
+
+
+if __name__ == "__main__":
+    main()
