@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treeproof import InvalidInputError
+from treeproof import InvalidInputError, Status
 from treeproof.training import additive_cv
 from treeproof.training.additive import AdditiveClassifier
 from treeproof.training.additive_cv import AdditiveClassifierCV
@@ -44,11 +44,50 @@ def test_the_clearly_better_setting_wins():
 
 
 def test_the_start_stays_without_a_clear_win():
-    """A gain within one standard error of the paired differences does not move the choice."""
-    start = {"errors": [0.10, 0.12, 0.11]}
-    assert additive_cv._clearly_better(start, {"errors": [0.12, 0.10, 0.10]}) is start
-    clear = {"errors": [0.08, 0.11, 0.09]}
-    assert additive_cv._clearly_better(start, clear) is clear
+    """A gain within one standard error of the paired differences, or one given up early, does not move the choice."""
+
+    def result(*errors):
+        return {"errors": list(errors), "mean": float(np.mean(errors))}
+
+    start = result(0.10, 0.12, 0.11)
+    assert additive_cv._better(start, start, result(0.12, 0.10, 0.10)) is start
+    clear = result(0.08, 0.11, 0.09)
+    assert additive_cv._better(start, start, clear) is clear
+    assert additive_cv._better(start, start, result(0.01, 0.01)) is start
+    clearer = result(0.07, 0.10, 0.08)
+    assert additive_cv._better(start, clear, clearer) is clearer
+    assert additive_cv._better(start, clearer, clear) is clearer
+
+
+def test_a_setting_behind_after_two_splits_is_given_up():
+    """It is judged on two splits, the start on all; the choice never falls on it."""
+    X, y = table()
+    search = {"max_bins": [24, 2]}
+    model = AdditiveClassifierCV(1, 0.05, search=search, n_splits=4, random_state=0).fit(X, y)
+    assert [len(one["errors"]) for one in model.results_] == [4, 2]
+    assert model.best_params_ == {"max_bins": 24}
+
+
+def test_trial_parameters_serve_the_choice_only():
+    """Few epochs while settings are judged, all of them for the fitted model."""
+    X, y = table(150)
+    trial = {"epochs": 2, "max_epochs": 2}
+    model = AdditiveClassifierCV(1, 0.05, estimator=QUICK, search={"l2": [1e-4]}, trial=trial, n_splits=2)
+    assert model.fit(X, y).best_estimator_.n_iter_ == QUICK.max_epochs
+    assert model.best_params_ == {"l2": 1e-4}
+
+
+def test_interactions_are_judged_by_their_training_bound():
+    """Exclusive or: pairs win, and no row counts as proved that the exact search refutes."""
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 2))
+    y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)
+    search = {"interactions": [None, 2]}
+    model = AdditiveClassifierCV(np.inf, 0.02, search=search, n_splits=2, random_state=0).fit(X, y)
+    assert model.best_params_ == {"interactions": 2}
+    proved = additive_cv._proved(model.best_estimator_, X, y)
+    assert proved.mean() > 0.5
+    assert np.all(model.certify(X, y).status[proved] == Status.ROBUST)
 
 
 def test_same_seed_same_choice():
@@ -69,6 +108,7 @@ def test_same_seed_same_choice():
         ({"search": {"l2": []}}, "search must be a dict"),
         ({"strategy": "random"}, "strategy must be one of"),
         ({"n_splits": 0}, "n_splits must be"),
+        ({"trial": {"no_such": 1}}, "trial must be a dict"),
         ({"estimator": "mlp"}, "estimator must be an AdditiveClassifier"),
     ],
 )

@@ -19,7 +19,7 @@ import numpy as np
 from .._jit import inline, kernel
 
 COUNT, POWER_ONE, POWER_TWO, POWER_ANY = 0, 1, 2, 3
-LOGISTIC, EXPONENTIAL, HINGE, RAMP = 0, 1, 2, 3
+LOGISTIC, EXPONENTIAL, HINGE = 0, 1, 2
 
 
 class Grid(NamedTuple):
@@ -201,8 +201,6 @@ def loss_of(margin, loss):
     if loss == EXPONENTIAL:
         value = np.exp(min(-margin, 500.0))
         return value, -value
-    if loss == RAMP:
-        return min(2.0, max(0.0, 1.0 - margin)), (-1.0 if -1.0 < margin < 1.0 else 0.0)
     return max(0.0, 1.0 - margin), (-1.0 if margin < 1.0 else 0.0)
 
 

@@ -1,7 +1,8 @@
 """``AdditiveClassifierCV``: settings of an additive model chosen by verified error on several seeded splits.
 
-Single validation splits are noisy, so each setting is judged on the same several splits of the training rows,
-by the exact verifier, and the spread is reported. The test set plays no part.
+Single validation splits are noisy, so settings are judged on the same several splits of the training rows, by the
+exact verifier, and the spread is reported. A setting that does not lead after two splits is given up there. The
+test set plays no part.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ class AdditiveClassifierCV(ProvableClassifier):
         Values to try for each of the estimator's parameters; `DEFAULT_SEARCH` by default.
     strategy : {"coordinate", "grid"}, default="coordinate"
         One parameter after the other, each from the best setting so far (the first values are the start), which
-        gives way only to a gain of more than one standard error over the splits; or the least mean error of
-        all combinations.
+        gives way only to a gain of more than one standard error over the splits, and not to a setting that is
+        behind after two splits; or the least mean error of all combinations.
     n_splits : int, default=5
         Seeded, stratified splits; every setting is judged on the same ones.
     validation_fraction : float, default=0.2
+    trial : dict, optional
+        Parameters of the estimator that differ while settings are judged, such as fewer epochs; the final fit
+        on all rows goes without them.
     random_state : int, RandomState or None
     verbose : bool, default=False
         A line a setting on standard error.
@@ -59,8 +63,14 @@ class AdditiveClassifierCV(ProvableClassifier):
     best_error_ : float
         Mean verified validation error of the chosen setting (optimistic: it was chosen by it).
     results_ : list of dict
-        For each setting tried: ``params``, ``errors`` (one a split), ``mean``, ``std``, ``clean`` (mean).
+        For each setting tried: ``params``, ``errors`` (one a split; two where it was given up), ``mean``, ``std``,
+        ``clean`` (mean).
     classes_, n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    The verifier is exact, except for interactions: there a row counts as verified where the training bound proves
+    it, which is quick and never too many.
 
     Examples
     --------
@@ -82,6 +92,7 @@ class AdditiveClassifierCV(ProvableClassifier):
         strategy="coordinate",
         n_splits=5,
         validation_fraction=0.2,
+        trial=None,
         random_state=None,
         verbose=False,
     ):
@@ -92,6 +103,7 @@ class AdditiveClassifierCV(ProvableClassifier):
         self.strategy = strategy
         self.n_splits = n_splits
         self.validation_fraction = validation_fraction
+        self.trial = trial
         self.random_state = random_state
         self.verbose = verbose
 
@@ -110,6 +122,8 @@ class AdditiveClassifierCV(ProvableClassifier):
             raise InvalidInputError(
                 must_be("search", "a dict from AdditiveClassifier's parameters to lists of values", search)
             )
+        if self.trial is not None and not (isinstance(self.trial, dict) and set(self.trial) <= set(known)):
+            raise InvalidInputError(must_be("trial", "a dict of AdditiveClassifier's parameters or None", self.trial))
 
     def _default_threat(self, norm=None, eps=None):
         return self.best_estimator_._default_threat(norm, eps)
@@ -189,27 +203,30 @@ class AdditiveClassifierCV(ProvableClassifier):
 
     def _best_setting(self, X, y, weight, splits, seed: int) -> dict:
         search = DEFAULT_SEARCH if self.search is None else self.search
+
+        def judged(setting, rival=None):
+            return self._judged(setting, X, y, weight, splits, seed, rival)
+
         if self.strategy == "grid":
             settings = [dict(zip(search, values, strict=True)) for values in product(*search.values())]
-            return min((self._judged(one, X, y, weight, splits, seed) for one in settings), key=_mean)
-        best: dict = self._judged({name: values[0] for name, values in search.items()}, X, y, weight, splits, seed)
+            return min((judged(one) for one in settings), key=_mean)
+        best = judged({name: values[0] for name, values in search.items()})
         for name, values in search.items():
-            start: dict = best["params"]
-            others = [self._judged(start | {name: value}, X, y, weight, splits, seed) for value in values[1:]]
-            best = _clearly_better(best, min(others, key=_mean)) if others else best
+            start = best
+            for value in values[1:]:
+                best = _better(start, best, judged(start["params"] | {name: value}, start))
         return best
 
-    def _judged(self, setting, X, y, weight, splits, seed: int) -> dict:
-        """Verified validation errors of one setting."""
-        from ..results import Status
-
+    def _judged(self, setting, X, y, weight, splits, seed: int, rival=None) -> dict:
+        """Verified validation errors of one setting; given up after two splits without a lead over `rival`."""
         errors, cleans = [], []
         for number, (train, held) in enumerate(splits):
-            model = self._candidate(setting, (seed + number) % 2**31)
+            model = self._candidate((self.trial or {}) | setting, (seed + number) % 2**31)
             model.fit(X[train], y[train], weight[train])
-            found = model.certify(X[held], y[held])
-            errors.append(float(np.average(found.status != Status.ROBUST, weights=weight[held])))
+            errors.append(float(np.average(~_proved(model, X[held], y[held]), weights=weight[held])))
             cleans.append(float(np.average(model.predict(X[held]) != y[held], weights=weight[held])))
+            if rival is not None and number == 1 and sum(errors) >= sum(rival["errors"][:2]):
+                break
         result = {
             "params": setting,
             "errors": errors,
@@ -226,15 +243,27 @@ class AdditiveClassifierCV(ProvableClassifier):
         return result
 
 
+def _proved(model: AdditiveClassifier, X, y) -> np.ndarray:
+    """Which rows are right and proved: exactly, or with interactions by the training bound."""
+    from ..results import Status
+
+    if model.ensemble_.is_additive or len(model.classes_) > 2:
+        return model.certify(X, y).status == Status.ROBUST
+    return model.training_bound(X, y) > 1e-9
+
+
 def _mean(result: dict) -> float:
     return result["mean"]
 
 
-def _clearly_better(best: dict, other: dict) -> dict:
-    """The other setting only when it wins by more than one standard error of the splits' differences.
+def _better(start: dict, best: dict, other: dict) -> dict:
+    """The better of two settings that rival `start`.
 
-    The least of several noisy means is often luck: without a clear win the simpler start stays.
+    A rival must win by more than one standard error of the splits' differences: the least of several noisy
+    means is often luck, and without a clear win the simpler start stays.
     """
-    gain = np.array(best["errors"]) - np.array(other["errors"])
+    if len(other["errors"]) < len(start["errors"]):
+        return best
+    gain = np.array(start["errors"]) - np.array(other["errors"])
     error = float(gain.std(ddof=1)) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
-    return other if gain.mean() > error else best
+    return other if gain.mean() > error and other["mean"] < best["mean"] else best
