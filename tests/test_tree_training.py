@@ -368,6 +368,7 @@ def test_progress_hears_of_every_round():
         ("n_jobs", "two", "n_jobs must be a whole number other than 0"),
         ("n_jobs", 0, "n_jobs must be a whole number other than 0"),
         ("polish", "yes", "polish must be one of"),
+        ("polish", True, "polish must be False without corrective=True"),
     ],
 )
 def test_bad_parameters_are_refused(name, value, rule):

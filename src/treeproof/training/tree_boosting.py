@@ -73,7 +73,8 @@ class TreeBoostingClassifier(ProvableClassifier):
         Refit all leaf values as one convex problem under the bound of ONE budget shared by the trees, far above
         the sum of the trees' own worst cases.
     corrective_every : int, default 1
-        Rounds between refits; the last round always ends with one.
+        Rounds between refits; the last round always ends with one. This and the `refit_` options below have no
+        effect without `corrective`.
     refit_epochs : int, default 30
         Passes over the rows a refit.
     refit_rate : float, default 0.02
@@ -84,9 +85,9 @@ class TreeBoostingClassifier(ProvableClassifier):
         Share of the unmoved rows' loss in a refit: gives up some proofs for a smaller clean error. Where no useful
         proof is possible, it keeps the model from becoming constant. At p = inf prices are 0 and it must be 0.
     polish : bool, default False
-        After each refit, as many epochs again with the smoothed count of unproved rows as the loss: rows that
-        cannot be proved are given up instead of pulling the model towards a constant. With `refit_clean`
-        it traces the trade-off between clean and verified error.
+        After each refit (so `corrective` must be on), as many epochs again with the smoothed count of unproved
+        rows as the loss: rows that cannot be proved are given up instead of pulling the model towards a constant.
+        With `refit_clean` it traces the trade-off between clean and verified error.
     subsample : float, default 1.0
         Share of the rows that each tree is grown on.
     max_features : float, default 1.0
@@ -239,6 +240,8 @@ class TreeBoostingClassifier(ProvableClassifier):
         params.number("validation_fraction", self.validation_fraction, 0.0, 0.9, open_low=True)
         for name in ("reuse_features", "prune", "warm_start", "corrective", "polish"):
             params.choice(name, getattr(self, name), (True, False))
+        if self.polish and not self.corrective:
+            raise InvalidInputError(must_be("polish", "False without corrective=True: it follows a refit", self.polish))
         if self.growth_eps is not None:
             params.finite("growth_eps", self.growth_eps, 0.0)
         params.choice("loss", self.loss, tuple(LOSSES))
