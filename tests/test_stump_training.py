@@ -268,7 +268,9 @@ def test_no_adversary_is_plain_boosting():
         expected.append((j, cut, 0.4 * left, 0.4 * right))
         weight = weight * np.exp(-y * np.where(X[:, j] < cut, 0.4 * left, 0.4 * right))
     for norm, eps, train_norm in [(1, 0.0, "same"), (2, 0.7, None), (np.inf, 0.0, "same"), (0, 3, None)]:
-        model = StumpBoostingClassifier(norm, eps, 6, train_norm=train_norm, max_bins=10, max_weight=2.0).fit(X, y)
+        model = StumpBoostingClassifier(
+            norm, eps, 6, train_norm=train_norm, loss="exponential", max_bins=10, max_weight=2.0
+        ).fit(X, y)
         found = stumps_of(model)
         assert [stump[0] for stump in found] == [stump[0] for stump in expected]
         np.testing.assert_allclose([stump[1:] for stump in found], [stump[1:] for stump in expected], atol=1e-6)

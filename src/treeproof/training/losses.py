@@ -68,15 +68,13 @@ def loss_of(value: Any):
     if isinstance(value, str):
         if value not in NAMED:
             raise InvalidInputError(
-                must_be("loss", "'auto', 'exponential', 'logistic' or a convex decreasing loss object", value)
+                must_be("loss", "'exponential', 'logistic' or a convex decreasing loss object", value)
             )
         return NAMED[value]()
     for method in ("value", "slope"):
         if not callable(getattr(value, method, None)):
             raise InvalidInputError(
-                must_be(
-                    "loss", "'auto', 'exponential', 'logistic' or an object with value(margin) and slope(margin)", value
-                )
+                must_be("loss", "'exponential', 'logistic' or an object with value(margin) and slope(margin)", value)
             )
     _check_shape(value)
     return value

@@ -43,10 +43,9 @@ class StumpBoostingClassifier(ProvableClassifier):
     n_estimators : int, default 20
     learning_rate : float, default 0.4
         Shrinks each stump (not used when `corrective`).
-    loss : {"auto", "exponential", "logistic"} or object
-        "auto" is the exponential loss, as in the paper, and the logistic one with `corrective`: it gives
-        less weight to rows that cannot be saved. An object needs vectorised ``value(margin)`` and
-        ``slope(margin)``, convex and decreasing.
+    loss : {"logistic", "exponential"} or object
+        The logistic loss gives less weight to rows that cannot be saved; the paper's is the exponential.
+        An object needs vectorised ``value(margin)`` and ``slope(margin)``, convex and decreasing.
     bound : {"exact", "grid"}
         "grid" is the paper's dynamic program with costs floored to `precision`; "exact" needs no grid.
         They are the same for p = 0 and p = inf.
@@ -124,7 +123,7 @@ class StumpBoostingClassifier(ProvableClassifier):
         n_estimators=20,
         learning_rate=0.4,
         *,
-        loss="auto",
+        loss="logistic",
         bound="exact",
         precision=None,
         train_norm="same",
@@ -198,7 +197,7 @@ class StumpBoostingClassifier(ProvableClassifier):
             eps=eps,
             bound=params.choice("bound", self.bound, BOUNDS),
             precision=self._grid_step(norm, eps),
-            loss=self._loss(),
+            loss=loss_of(self.loss),
             rounds=rounds,
             learning_rate=params.finite("learning_rate", self.learning_rate, 0.0, open_low=True),
             max_weight=params.finite("max_weight", self.max_weight, 0.0, open_low=True),
@@ -228,11 +227,6 @@ class StumpBoostingClassifier(ProvableClassifier):
             return params.norm_of(self.norm), eps
         return params.number("train_norm", self.train_norm, 0.0), eps
 
-    def _loss(self):
-        """The loss object."""
-        automatic = isinstance(self.loss, str) and self.loss == "auto"
-        return loss_of(("logistic" if self.corrective else "exponential") if automatic else self.loss)
-
     def _share(self, rounds: int) -> Callable[[int], float] | None:
         """The schedule, checked; None leaves it to the data."""
         automatic = isinstance(self.eps_schedule, str) and self.eps_schedule == "auto"
@@ -253,7 +247,7 @@ class StumpBoostingClassifier(ProvableClassifier):
 
     @property
     def _link_scale(self) -> float:  # type: ignore[override]
-        return getattr(self._loss(), "link_scale", 1.0)
+        return getattr(loss_of(self.loss), "link_scale", 1.0)
 
     # ------------------------------------------------------------------ fit
 
