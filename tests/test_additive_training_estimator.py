@@ -154,14 +154,17 @@ def test_staircases_say_what_the_model_does():
 
 
 def test_max_stumps_bounds_the_thresholds_and_orders_the_objectives():
-    """At most T thresholds, and the training objective falls with T."""
+    """At most T thresholds, a subset of those of every larger T, and the training objective falls with T."""
     X, y = table(600)
-    objectives = []
+    objectives, sets = [], []
     for most in (2, 5, 20):
         model = AdditiveClassifier(1, 0.05, max_stumps=most, tol=0.005, random_state=0).fit(X, y)
         assert 1 <= model.ensemble_.n_trees <= most
         objectives.append(model.objective_[0])
+        problem = model._fits[0].state[0]
+        sets.append({(j, t) for j, steps in zip(problem.features, problem.thresholds, strict=True) for t in steps})
     assert objectives[0] > objectives[1] > objectives[2]
+    assert sets[0] < sets[1] < sets[2]
     assert model.score(X, y) > 0.9
 
 

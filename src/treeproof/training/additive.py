@@ -49,7 +49,7 @@ class AdditiveClassifier(ProvableClassifier):
         At most this many cells a feature. More bins give better certificates for finite p, at a
         proportional cost: "auto" divides 20,000 cells among the features, 16 to 128 each. For p = inf,
         where a move costs nothing, it divides 2,000, but at least as many as make cells of 0.6 eps (2 to
-        16). With `max_stumps` it divides 20 a stump, 2 to 128 each.
+        16). With `max_stumps` it divides 1,200, or 4 a stump where that is more, 2 to 128 each.
     binning : {"uniform", "quantile", "mixed"}, default="uniform"
         Where thresholds go; they always lie inside gaps between data values.
     thresholds : list of arrays, optional
@@ -379,8 +379,9 @@ class AdditiveClassifier(ProvableClassifier):
         if self.norm == np.inf:  # cells of about 0.6 eps, where there cannot be very many
             count = 1.6 * float(np.median(spans)) / threat.eps if len(spans) and threat.eps > 0 else 16
             cells, least = 2_000, int(np.clip(count, 2, 16))
-        if self.max_stumps is not None:  # few thresholds are better chosen among few, far apart
-            cells, least = min(cells, 20 * self.max_stumps), 2
+        if self.max_stumps is not None:
+            # few thresholds are better chosen among few, far apart; and among the same ones whatever their number
+            cells, least = min(cells, max(1_200, 4 * self.max_stumps)), 2
         if self.interactions is not None:  # few enough that a table of joint cells stays small
             size = group_size(self.interactions)
             return int(np.clip(cells // max(1, len(spans)), least, max(2, int(JOINT_CELLS ** (1.0 / size) + 1e-9))))

@@ -2,8 +2,8 @@
 
 A stage keeps the thresholds that matter most and solves the same convex problem on what is left, from where it
 stood. While many remain, a threshold matters by its step squared times the share of rows on either side; near
-the end by the loss that its removal really costs. The sets are nested, so that the optimal training objective can
-only fall as more thresholds are allowed.
+the end by the loss that its removal really costs. From the same bins and seed a smaller T goes down the same path
+and keeps a subset: the optimal training objective can only fall as more thresholds are allowed.
 """
 
 from __future__ import annotations
