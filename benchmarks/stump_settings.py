@@ -137,7 +137,9 @@ def main() -> None:
         cells = {s: known[name, column, s] for s in SETTINGS if (name, column, s) in known}
         if cells:
             lost.append(show(name, column, rows[name], cells))
-    print(f"one rule for all: {np.nanmean(lost):.2f} points above the best setting of each row (mean of {len(lost)} rows)")
+    print(
+        f"one rule for all: {np.nanmean(lost):.2f} points above the best setting of each row (mean of {len(lost)} rows)"
+    )
 
 
 if __name__ == "__main__":

@@ -51,6 +51,20 @@ def _best_shift(margin, y, weight, low, high, start):
 
 
 @kernel
+def logistic_parts(margin):
+    """-loss' and loss + loss' of the logistic loss at each margin; 0 at infinite margins."""
+    weights, constants = np.zeros_like(margin), np.zeros_like(margin)
+    flat, weight, constant = margin.reshape(-1), weights.reshape(-1), constants.reshape(-1)
+    for i in range(len(flat)):
+        m = flat[i]
+        if np.isfinite(m):
+            e = np.exp(-abs(m))
+            weight[i] = e / (1.0 + e) if m >= 0 else 1.0 / (1.0 + e)
+            constant[i] = np.log1p(e) + max(0.0, -m) - weight[i]
+    return weights, constants
+
+
+@kernel
 def logistic_leaves(left, right, y, weight, limit):
     """(loss, left leaf, right leaf), each leaf within [-limit, limit]; bisection on the slope in delta."""
     count = len(y)

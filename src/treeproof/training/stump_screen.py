@@ -135,8 +135,8 @@ def fill_histogram(x, code, edge, below, rows, hist):
 
 
 @kernel
-def add_pairs(pairs, weights, side, deltas, hist):
-    """Add rows with given (D_L, D_R) ``pairs[c, :, i]`` and weights of each to hist[c, 0 or 1, side, bucket]."""
+def add_pairs(pairs, weights, side, scale, deltas, hist):
+    """Add rows with given (D_L, D_R) ``pairs[c, :, i]``, weights of each times `scale[i]`, to hist[c, 0 or 1, side, :]."""
     for c in range(len(pairs)):
         for i in range(pairs.shape[2]):
             gap = pairs[c, 1, i] - pairs[c, 0, i]
@@ -147,8 +147,8 @@ def add_pairs(pairs, weights, side, deltas, hist):
                     low = middle + 1
                 else:
                     high = middle
-            hist[c, 0, side[i], low] += weights[c, 0, i]
-            hist[c, 1, side[i], low] += weights[c, 1, i]
+            hist[c, 0, side[i], low] += scale[i] * weights[c, 0, i]
+            hist[c, 1, side[i], low] += scale[i] * weights[c, 1, i]
 
 
 @kernel

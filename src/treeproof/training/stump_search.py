@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .losses import Exponential
+from .losses import Exponential, Logistic
 from .stump_costs import Costs
+from .stump_logistic import logistic_parts
 from .stump_pairs import one_used_pair, unused_pair, used_pairs
 from .stump_screen import (
     Columns,
@@ -147,15 +148,20 @@ class RoundSearch:
             self._screen_used(out)
         return out * np.exp(-self.shift) if self.shift else out
 
-    def _weights(self, margin) -> np.ndarray:
-        """-loss'(margin): the weight of an exponential upper model of the loss at this margin."""
-        if isinstance(self.loss, Exponential):
-            return np.exp(self.shift - margin)
-        return -self.loss.slope(margin)
+    def _parts(self, margin) -> tuple[np.ndarray, np.ndarray]:
+        """The exponential upper model of the loss at margins: its weight, -loss', and what it has beside (none: empty).
 
-    def _constants(self, margin) -> np.ndarray:
-        """What the loss has beside that weight."""
-        return self.loss.value(margin) + self.loss.slope(margin)
+        Both are 0 at infinite margins, sides out of reach.
+        """
+        if isinstance(self.loss, Exponential):
+            return np.exp(self.shift - margin), np.zeros(0)
+        if isinstance(self.loss, Logistic):
+            return logistic_parts(np.ascontiguousarray(margin))
+        weights, constants = np.zeros_like(margin), np.zeros_like(margin)
+        inside = np.isfinite(margin)
+        weights[inside] = -self.loss.slope(margin[inside])
+        constants[inside] = self.loss.value(margin[inside]) - weights[inside]
+        return weights, constants
 
     def _profiles(self) -> tuple[Profiles, Profiles]:
         rows, deltas = len(self.size), self.deltas
@@ -169,20 +175,12 @@ class RoundSearch:
         up = np.searchsorted(deltas.at, gain, side="right").astype(np.int64)
         down = np.searchsorted(deltas.at, -gain, side="right").astype(np.int64)
         weight = self.rows.weight
-        main = Profiles(
-            start,
-            reach,
-            weight[owner] * self._weights(value),
-            up,
-            down,
-            weight * self._weights(self.home),
-            self.side,
-        )
-        if isinstance(self.loss, Exponential):
-            return main, main._replace(home=np.zeros(0))
-        return main, main._replace(
-            weight=weight[owner] * self._constants(value), home=weight * self._constants(self.home)
-        )
+        away, away_constants = self._parts(value)
+        home, home_constants = self._parts(self.home)
+        main = Profiles(start, reach, weight[owner] * away, up, down, weight * home, self.side)
+        if not len(home_constants):
+            return main, main._replace(home=home_constants)
+        return main, main._replace(weight=weight[owner] * away_constants, home=weight * home_constants)
 
     def _screen_unused(self, out: np.ndarray) -> None:
         columns = self.rows.columns
@@ -222,22 +220,14 @@ class RoundSearch:
             used_pairs(self.rows.X[rows], self.rows.y[rows], self.stairs, self.costs, self.room, edges, offset, block)
             if self.kept_at:
                 self.kept[:, :, rows] = block
-            side, scale = self.side[rows], weight[rows]
-            add_pairs(block, scale * self._weights(block), side, deltas, hist)
+            weights, constants = self._parts(block)
+            add_pairs(block, weights, self.side[rows], weight[rows], deltas, hist)
             if extra:
-                add_pairs(block, scale * self._finite(self._constants, block), side, deltas, other)
-        sums, constants = np.zeros((len(deltas.at), 4)), np.zeros((len(deltas.at), 4))
+                add_pairs(block, constants, self.side[rows], weight[rows], deltas, other)
+        sums, beside = np.zeros((len(deltas.at), 4)), np.zeros((len(deltas.at), 4))
         spare = np.zeros(len(deltas.at))
         for c, number in enumerate(numbers):
             sums_on_grid(hist[c], deltas, sums)
             if extra:
-                sums_on_grid(other[c], deltas, constants)
-            out[number] = bound_of(sums, constants, deltas, spare)
-
-    @staticmethod
-    def _finite(function, margin) -> np.ndarray:
-        """A function of margins, 0 where the side is out of reach."""
-        out = np.zeros_like(margin)
-        inside = np.isfinite(margin)
-        out[inside] = function(margin[inside])
-        return out
+                sums_on_grid(other[c], deltas, beside)
+            out[number] = bound_of(sums, beside, deltas, spare)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._jit import kernel
 from .losses import Exponential, Logistic
+from .stump_logistic import logistic_leaves
 
 GOLDEN, GOLDEN_STEPS = (5**0.5 - 1) / 2, 70
 
@@ -32,8 +33,6 @@ def best_leaves(left, right, y, sample_weight, loss, limit: float) -> Leaves:
     if isinstance(loss, Exponential):
         return _exponential_leaves(left, right, y, sample_weight, limit)
     if isinstance(loss, Logistic):
-        from .stump_logistic import logistic_leaves
-
         return Leaves(*logistic_leaves(left, right, y, sample_weight, float(limit)))
     return _general_leaves(left, right, y, sample_weight, loss, limit)
 
