@@ -136,7 +136,7 @@ def fill_histogram(x, code, edge, below, rows, hist):
 
 @kernel
 def add_pairs(pairs, weights, side, scale, deltas, hist):
-    """Add rows with given (D_L, D_R) ``pairs[c, :, i]``, weights of each times `scale[i]`, to hist[c, 0 or 1, side, :]."""
+    """Add rows with given (D_L, D_R) ``pairs[c, :, i]`` to hist[c, 0 or 1, side, bucket]: weights times `scale`."""
     for c in range(len(pairs)):
         for i in range(pairs.shape[2]):
             gap = pairs[c, 1, i] - pairs[c, 0, i]
