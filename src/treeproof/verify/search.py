@@ -16,17 +16,20 @@ from .._errors import InvalidInputError, must_be
 from .costs import Row, cost, empty_row, ground_of, price_row
 from .problem import Changes, Found, Pair, Problem
 from .reach import moved, own_leaves, price_leaves
-from .search_bound import COST, DEPTH, GOAL, LOST, LOWEST, new_state
+from .search_bound import COST, GOAL, HOLD, LOST, LOWEST, MU, carry, narrow, new_state
 from .search_greedy import flip, total_value, walk_of
 from .search_instance import build, open_domain, shrink
-from .search_tree import FINISHED, FOUND, PAUSED, lower_bound, run, start
+from .search_tree import FINISHED, FOUND, HELD, PAUSED, lower_bound, run, start
 
 if TYPE_CHECKING:
     from ..threat import ResolvedThreat
     from .search_instance import Instance
 
 SLICE = 300_000.0  # operations between two looks at the clock: about a millisecond
+BRIEF = 50_000.0  # operations before a smaller instance is worth its making
 DEPTHS = 400
+TURNS = 40  # caps tried for a radius, the last of them the flip in hand
+FIRST_STEP = 0.03  # how far above its bound a radius is looked for first; doubled where there is none
 HAIR = 1e-10  # leaves and cells this much beyond a cap are kept: their costs are sums of floats
 
 
@@ -184,19 +187,22 @@ class Search:
         least = lower_bound(state) if cells is not None or not done else np.inf
         return _Answer(done, float(number[COST]), cells, float(least), float(min(number[LOWEST], domain.total[2])))
 
-    def _open(self, rowed: _Rowed, ground, target, goal, priced: bool, first: bool):
+    def _open(self, rowed: _Rowed, ground, target, goal, priced: bool, first: bool, carried=None):
         """The shrunken instance and its state; or the answer, where that is clear at once."""
         if target <= 0:
             return _Answer(True, 0.0, np.full(len(rowed.x), -1), 0.0, 0.0)
         boxes, cap = self.problem.boxes, goal * (1 + HAIR)
         domain = open_domain(ground.offsets, rowed.row, np.where(rowed.reach <= cap, rowed.reach, np.inf), cap)
-        if not shrink(boxes, ground.offsets, rowed.row, rowed.gain, domain, target, cap if priced else np.inf):
+        if not shrink(boxes, ground.offsets, rowed.row, rowed.gain, domain, target, cap if priced else np.inf, False):
             spare = target - self._best_losses(rowed)
             return _Answer(True, np.inf, None, np.inf, max(spare, 0.0))
         instance = build(boxes, ground.offsets, rowed.row, rowed.gain, domain, priced)
         state = self._state(instance)
         question = (target, domain.total[0], goal if priced else 0.0, domain.total[1])
-        start(instance, state, (*question, float(priced), float(first), _closer(ground.p)))
+        mu = 0.0 if carried is None else carried[2]
+        start(instance, state, (*question, float(priced), float(first), _closer(ground.p), mu))
+        if carried is not None:
+            carry(carried[0], carried[1], instance, state)
         return domain, instance, state
 
     def _state(self, instance: Instance):
@@ -211,7 +217,7 @@ class Search:
                 return status
 
     def _nearest_sum(self, rowed: _Rowed, ground, target: float, top: float, end: float) -> _Answer:
-        """p < inf: any flip first, then the cheapest below it."""
+        """p < inf: some flip, a bound without branching, then caps from the bound upward until they meet."""
         best = self._greedy(rowed, ground, target, rowed.row.own)
         if best is None and top == np.inf:
             best = self._ask(rowed, ground, target, top, False, True, end)
@@ -220,36 +226,72 @@ class Search:
             best = best._replace(cost=self._cost(rowed, ground, best.cells))
         if best is None or best.cost > top:
             best = _Answer(True, top, None, 0.0, 0.0)
-        if best.cost == 0.0:
-            return best
-        while True:
-            found = self._below(rowed, ground, target, best, end)
-            if found.done or found.cost >= 0.9 * best.cost or clock() >= end:
-                return found
-            best = found
+        least, step, cap, carried = 0.0, FIRST_STEP, np.inf, None
+        for turn in range(TURNS):
+            if best.cost == 0.0:
+                return best
+            goal = min(cap, _better(best, ground.p))
+            opened = self._open(rowed, ground, target, goal, True, False, carried)
+            status, bound = FINISHED, goal
+            if not isinstance(opened, _Answer):
+                status, best, bound, carried = self._explore(rowed, ground, target, opened, best, end, turn == 0)
+            least = max(least, bound)
+            if status == FINISHED and least >= _better(best, ground.p):
+                return best._replace(done=True, least=least if best.cells is not None else np.inf)
+            if status == PAUSED or clock() >= end:
+                break
+            cap = _next_cap(least, step, best.cost, ground.p) if turn < TURNS - 2 else np.inf
+            step *= 2.0 if status == FINISHED else 1.0
+        return best._replace(done=False, least=min(least, best.cost))
 
-    def _below(self, rowed: _Rowed, ground, target: float, best: _Answer, end: float) -> _Answer:
-        """The cheapest flip, given one; not done as soon as a much cheaper one makes a smaller instance worthwhile."""
-        answer = self._open(rowed, ground, target, best.cost, True, False)
-        if isinstance(answer, _Answer):
-            return best._replace(done=True, least=best.cost * _closer(ground.p) if best.cells is not None else np.inf)
-        domain, instance, state = answer
-        number, goal = state.number, best.cost
-        status, cells = PAUSED, best.cells
-        while status == PAUSED and clock() < end:
-            status = run(instance, state, SLICE)
-            if number[COST] < goal:
-                goal, cells = float(number[COST]), _cells(rowed, ground.offsets, domain, instance, state)
-            if number[DEPTH] == 0.0 and status == PAUSED:
+    def _explore(self, rowed: _Rowed, ground, target: float, opened, best: _Answer, end: float, root: bool):
+        """Search one instance: how it ended, the best flip, a bound of all others, and the shares at its root.
+
+        Ends HELD before the first branching where the flip in hand is still far from the bound (if `root`).
+        """
+        domain, instance, state = opened
+        number, carried, budget, least, bold = state.number, None, SLICE, 0.0, False
+        number[HOLD] = 1.0
+        while True:
+            status = run(instance, state, budget)
+            least = max(least, float(lower_bound(state)))
+            if number[COST] < best.cost or (best.cells is None and number[COST] <= best.cost):
+                cells = _cells(rowed, ground.offsets, domain, instance, state)
+                best = _Answer(True, float(number[COST]), cells, 0.0, 0.0)
+            if carried is None and (number[HOLD] == 0.0 or status == FINISHED):
+                carried = (instance, state.delta.copy(), float(number[MU]))
+            if status == HELD:
                 trial = self._greedy(rowed, ground, target, _choice(rowed, ground.offsets, domain, instance, state))
-                if trial is not None and trial.cost < goal:
-                    goal, cells = trial.cost, trial.cells
-                    number[GOAL] = min(number[GOAL], goal - 0.5 if ground.p == 0 else goal * _closer(ground.p))
-                if goal < 0.9 * best.cost:
-                    break
-        done = status == FINISHED and number[LOST] == 0.0
-        least = float(lower_bound(state)) if cells is not None or not done else np.inf
-        return _Answer(done, goal, cells, least, 0.0)
+                if trial is not None and trial.cost < best.cost:
+                    best = trial
+                    number[GOAL] = min(number[GOAL], _under(trial.cost, ground.p))
+                if root and best.cost > _next_cap(least, FIRST_STEP, best.cost, ground.p):
+                    return HELD, best, least, carried
+                budget, bold = BRIEF, True
+            elif status == FINISHED or clock() >= end:
+                done = status == FINISHED and not number[LOST]
+                return (FINISHED, best, float(number[GOAL]), carried) if done else (PAUSED, best, least, carried)
+            elif bold:
+                bold, budget = False, SLICE
+                opened = self._reopen(rowed, ground, target, domain, instance, state)
+                if opened is None:
+                    return FINISHED, best, float(number[GOAL]), carried
+                domain, instance, state = opened
+                number = state.number
+
+    def _reopen(self, rowed: _Rowed, ground, target: float, domain, instance: Instance, state):
+        """The same question without what the root's bound has ruled out; None: nothing is left."""
+        goal = float(state.number[GOAL])
+        boxes, cap = self.problem.boxes, goal * (1 + HAIR)
+        narrow(instance, state, domain)
+        if not shrink(boxes, ground.offsets, rowed.row, rowed.gain, domain, target, cap, True):
+            return None
+        new = build(boxes, ground.offsets, rowed.row, rowed.gain, domain, True)
+        again = self._state(new)
+        question = (target, domain.total[0], goal, domain.total[1])
+        start(new, again, (*question, 1.0, 0.0, _closer(ground.p), state.number[MU]))
+        carry(instance, state.delta, new, again)
+        return domain, new, again
 
     def _greedy(self, rowed: _Rowed, ground, target: float, cells: np.ndarray) -> _Answer | None:
         """A cheap flip, if one is found step by step from the given cells."""
@@ -337,6 +379,21 @@ def _cells(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.ndar
 def _closer(p: float) -> float:
     """How much cheaper, as a factor, a better flip must be: below it floats cannot tell. Zero: a whole less (p = 0)."""
     return 0.0 if p == 0 else 1.0 - 1e-10 * min(p, 1.0)
+
+
+def _under(cost: float, p: float) -> float:
+    """Only flips at most this dear are better than one of this cost."""
+    return cost - 0.5 if p == 0 else cost * _closer(p)
+
+
+def _better(best: _Answer, p: float) -> float:
+    """The cost up to which a flip is better than the one in hand (which may be none, and its cost a cap)."""
+    return best.cost if best.cells is None else _under(best.cost, p)
+
+
+def _next_cap(least: float, step: float, most: float, p: float) -> float:
+    """Where to look next when there is no flip below `least`, and the flip in hand costs `most`."""
+    return float(np.floor(least + 1e-6) + 1.0) if p == 0 else max(least, 0.1 * most) * (1 + step)
 
 
 def _choice(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.ndarray:

@@ -19,10 +19,11 @@ from .._jit import kernel
 # positions in State.number: FIRST 1 = any flip within the goal will do; CLOSER: see `_closer` in search.py;
 # AIM: the loss wanted of the whole model, TAKEN: what trees with one leaf lose, TARGET: about AIM - TAKEN;
 # SCALE: the size of losses, 0 = mu stays; LOST 1 = a node was given up, GIVEN_UP its bound;
-# OUTSIDE: cost of features not in the instance
+# OUTSIDE: cost of features not in the instance; HOLD 1: return once before the first branching;
+# DONE: operations so far, VAIN: those of mergers that were given up
 MU, GOAL, TARGET, BOUND, ROOM, STEP, LAST, COST, LOWEST, WORK, DEPTH, ROUND, BEFORE, FIRST, CLOSER, SCALE = range(16)
-LOST, LOSS, OUTSIDE, GIVEN_UP, NODES, ROUNDS, AIM, TAKEN = range(16, 24)
-NUMBERS = 24
+LOST, LOSS, OUTSIDE, GIVEN_UP, NODES, ROUNDS, AIM, TAKEN, HOLD, DONE, VAIN = range(16, 27)
+NUMBERS = 27
 UNIT = 2.0**-52
 
 
@@ -60,8 +61,8 @@ def new_state(instance, depths):
         most_groups = max(most_groups, instance.group_start[f + 1] - instance.group_start[f])
     state = State(
         np.arange(len(instance.gain)),
-        np.zeros((depths, n_trees), dtype=np.int32),
-        np.zeros((depths, len(instance.price)), dtype=np.bool_),
+        np.empty((depths, n_trees), dtype=np.int32),  # (rows are filled as the search gets there)
+        np.empty((depths, len(instance.price)), dtype=np.bool_),
         np.zeros(instance.delta_start[n_edges]),
         np.zeros(len(instance.entry_edge)),
         np.zeros(n_edges),
@@ -90,6 +91,57 @@ def new_state(instance, depths):
         for g in range(first, last):
             state.open[0, g] = instance.price[g] < np.inf
     return state
+
+
+@kernel
+def narrow(instance, state, domain):
+    """Restrict a domain to the leaves and groups that the root's bound left."""
+    for t in range(len(instance.tree_start) - 1):
+        for at in range(instance.tree_start[t] + state.live[0, t], instance.tree_start[t + 1]):
+            domain.alive[instance.leaf[state.order[at]]] = False
+    for f in range(len(instance.feature)):
+        j, group, end = instance.feature[f], instance.group_start[f], instance.group_start[f + 1]
+        low, high = group, end
+        while low < end and not state.open[0, low]:
+            low += 1
+        while high > low and not state.open[0, high - 1]:
+            high -= 1
+        domain.lo[j] = max(domain.lo[j], instance.first[low] if low < end else domain.hi[j])
+        if high < end:
+            domain.hi[j] = min(domain.hi[j], instance.first[high])
+
+
+@kernel
+def carry(old, shares, new, state):
+    """Start from the shares of an earlier instance of the same row; what is left of a price is shared equally."""
+    f_old = 0
+    for f in range(len(new.feature)):
+        while f_old < len(old.feature) and old.feature[f_old] < new.feature[f]:
+            f_old += 1
+        known = f_old < len(old.feature) and old.feature[f_old] == new.feature[f]
+        group, end = new.group_start[f], new.group_start[f + 1]
+        first, last = new.edge_start[f], new.edge_start[f + 1]
+        at_old = old.group_start[f_old] if known else 0
+        for g in range(group, end):
+            if not new.price[g] < np.inf:
+                continue
+            if known:
+                while at_old + 1 < old.group_start[f_old + 1] and old.first[at_old + 1] <= new.cell[g]:
+                    at_old += 1
+            rest = new.price[g]
+            e_old = old.edge_start[f_old] if known else 0
+            for e in range(first, last):
+                share = 0.0
+                if known:
+                    tree = new.tree[new.edge_tree[e]]
+                    while e_old < old.edge_start[f_old + 1] and old.tree[old.edge_tree[e_old]] < tree:
+                        e_old += 1
+                    if e_old < old.edge_start[f_old + 1] and old.tree[old.edge_tree[e_old]] == tree:
+                        share = shares[old.delta_start[e_old] + at_old - old.group_start[f_old]]
+                state.delta[new.delta_start[e] + g - group] = share
+                rest -= share
+            for e in range(first, last):
+                state.delta[new.delta_start[e] + g - group] += rest / (last - first)
 
 
 @kernel
@@ -301,6 +353,7 @@ def sweep(instance, state, depth):
         if not star(instance, state, depth, f):
             return False
     state.number[WORK] += work + len(instance.entry_edge)
+    state.number[DONE] += work + len(instance.entry_edge)
     return True
 
 

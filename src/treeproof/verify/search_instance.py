@@ -18,7 +18,9 @@ from .._jit import kernel
 class Instance(NamedTuple):
     """A shrunken question. An edge is a pair (tree, feature) where some kept leaf of the tree reads the feature."""
 
+    tree: np.ndarray  # (trees,): the model's tree
     tree_start: np.ndarray  # (trees + 1,): leaves of each tree
+    leaf: np.ndarray  # (leaves,): its number among the boxes
     gain: np.ndarray  # (leaves,): what the leaf takes from the margin
     entry_start: np.ndarray  # (leaves + 1,)
     entry_edge: np.ndarray
@@ -32,7 +34,8 @@ class Instance(NamedTuple):
     tree_edges: np.ndarray
     group_start: np.ndarray  # (features + 1,): merged cells of each feature
     price: np.ndarray  # (groups,)
-    cell: np.ndarray  # (groups,): the cheapest of the merged cells
+    first: np.ndarray  # (groups,): the first of the merged cells
+    cell: np.ndarray  # (groups,): the cheapest of them
     delta_start: np.ndarray  # (edges + 1,): each edge's share of its feature's prices
     link_start: np.ndarray  # (edges + 1,): for each leaf of the edge's tree, its entry on the edge or -1
     link: np.ndarray
@@ -120,17 +123,18 @@ def _force(boxes, row, domain, leaf):
 
 
 @kernel
-def shrink(boxes, offsets, row, gain, domain, target, cap):
+def shrink(boxes, offsets, row, gain, domain, target, cap, reshaped):
     """Drop what no flip (loss >= target, cost <= cap) can contain; whether a flip is still possible.
 
-    `target` and `cap` must already have the room for rounding that the caller wants.
+    `target` and `cap` must already have the room for rounding that the caller wants; `reshaped`: the domain is
+    smaller than the cap alone makes it.
     """
     n_trees = len(boxes.tree_offsets) - 1
     least_cap = min(cap, 1.7e308)  # a cap of inf does not allow what is never allowed
     best = np.zeros(n_trees)
     count = np.zeros(n_trees, dtype=np.int64)
     alive = domain.alive
-    again, reshaped = True, False
+    again = True
     while again:
         again = False
         total = 0.0
@@ -222,13 +226,14 @@ def _mark_cuts(boxes, offsets, row, domain, kept, mark):
 
 @kernel
 def _merge_cells(offsets, row, domain, mark, priced):
-    """Merge cells between marks: (features, group_start, price, cell), and each cell's group in `row` order."""
+    """Merge cells between marks: (features, group_start, price, first, cell), and each cell's group in `row` order."""
     d = len(row.own)
     group = np.zeros(len(row.price), dtype=np.int64)
     slot = np.full(d, -1, dtype=np.int64)
     feature = np.empty(d, dtype=np.int64)
     group_start = np.zeros(d + 1, dtype=np.int64)
     price = np.empty(len(row.price))
+    first = np.empty(len(row.price), dtype=np.int64)
     cell = np.empty(len(row.price), dtype=np.int64)
     n, total = 0, 0
     for j in range(d):
@@ -245,7 +250,7 @@ def _merge_cells(offsets, row, domain, mark, priced):
             if local < 0 or mark[start + k]:
                 local += 1
                 price[total + local] = np.inf
-                cell[total + local] = k
+                first[total + local] = cell[total + local] = k
             group[start + k] = local
             if row.price[start + k] < price[total + local]:
                 price[total + local] = row.price[start + k]
@@ -256,7 +261,7 @@ def _merge_cells(offsets, row, domain, mark, priced):
     if not priced:
         for g in range(total):
             price[g] = 0.0 if price[g] < np.inf else np.inf
-    return slot, group, feature[:n], group_start[: n + 1], price[:total], cell[:total]
+    return slot, group, feature[:n], group_start[: n + 1], price[:total], first[:total], cell[:total]
 
 
 @kernel
@@ -287,7 +292,7 @@ def build(boxes, offsets, row, gain, domain, priced):
     kept = _trees_with_choice(boxes, alive)
     mark = np.zeros(len(row.price), dtype=np.bool_)
     _mark_cuts(boxes, offsets, row, domain, kept, mark)
-    slot, group, feature, group_start, price, cell = _merge_cells(offsets, row, domain, mark, priced)
+    slot, group, feature, group_start, price, first, cell = _merge_cells(offsets, row, domain, mark, priced)
     domain.total[1] = _cost_outside(offsets, row, domain, slot) if priced else 0.0
     n_leaves, n_entries = 0, 0
     for t in kept:
@@ -296,7 +301,7 @@ def build(boxes, offsets, row, gain, domain, priced):
                 n_leaves += 1
                 n_entries += boxes.entry_offsets[leaf + 1] - boxes.entry_offsets[leaf]
     tree_start = np.zeros(len(kept) + 1, dtype=np.int64)
-    gains = np.empty(n_leaves)
+    leaves, gains = np.empty(n_leaves, dtype=np.int64), np.empty(n_leaves)
     entry_start = np.zeros(n_leaves + 1, dtype=np.int64)
     entry_slot = np.empty(n_entries, dtype=np.int64)
     entry_lo = np.empty(n_entries, dtype=np.int64)
@@ -307,7 +312,7 @@ def build(boxes, offsets, row, gain, domain, priced):
         for leaf in range(boxes.tree_offsets[t], boxes.tree_offsets[t + 1]):
             if not alive[leaf]:
                 continue
-            gains[leaf_number] = gain[leaf]
+            leaves[leaf_number], gains[leaf_number] = leaf, gain[leaf]
             for e in range(boxes.entry_offsets[leaf], boxes.entry_offsets[leaf + 1]):
                 f = slot[boxes.feature[e]]
                 if f < 0 or row.own[boxes.feature[e]] < 0:
@@ -323,9 +328,9 @@ def build(boxes, offsets, row, gain, domain, priced):
     entry_edge, edge_start, edge_tree, edge_feature, tree_edge_start, tree_edges, delta_start = edges
     link_start, link = _links(tree_start, entry_start, entry_edge, edge_tree)
     return Instance(
-        tree_start, gains, entry_start, entry_edge, entry_lo[:n], entry_hi[:n],
+        kept, tree_start, leaves, gains, entry_start, entry_edge, entry_lo[:n], entry_hi[:n],
         feature, edge_start, edge_tree, edge_feature, tree_edge_start, tree_edges,
-        group_start, price, cell, delta_start, link_start, link,
+        group_start, price, first, cell, delta_start, link_start, link,
     )  # fmt: skip
 
 

@@ -18,9 +18,11 @@ from .search_bound import (
     CLOSER,
     COST,
     DEPTH,
+    DONE,
     FIRST,
     GIVEN_UP,
     GOAL,
+    HOLD,
     LOSS,
     LOST,
     LOWEST,
@@ -34,6 +36,7 @@ from .search_bound import (
     STEP,
     TAKEN,
     TARGET,
+    VAIN,
     WORK,
     drop_leaves,
     refresh,
@@ -41,17 +44,19 @@ from .search_bound import (
     sweep,
     tell_beyond,
 )
+from .search_merge import merge
 
-FINISHED, PAUSED, FOUND = 0, 1, 2
+FINISHED, PAUSED, FOUND, HELD = 0, 1, 2, 3
 _ON, _PRUNED, _SPLIT, _HIT = 0, 1, 2, 3
 ROOT_ROUNDS, NODE_ROUNDS = 80, 6
+FEW, MOST = 256, 4096  # states of a merger: at first, and when the search has gone on for long
 
 
 @kernel
 def start(instance, state, question):
-    """Ask for the least cost <= goal of a loss >= aim: (aim, taken, goal, outside, priced, first, closer)."""
+    """Ask for the least cost <= goal of a loss >= aim: (aim, taken, goal, outside, priced, first, closer, mu)."""
     number = state.number
-    aim, taken, goal, outside, priced, first, closer = question
+    aim, taken, goal, outside, priced, first, closer, mu = question
     target = aim - taken
     number[:] = 0.0
     number[OUTSIDE], number[AIM], number[TAKEN] = outside, aim, taken
@@ -66,6 +71,8 @@ def start(instance, state, question):
         largest += gain
     number[SCALE] = max(abs(target), 1e-3 * largest) if priced == 1.0 else 0.0
     number[MU] = 1.5 * goal / number[SCALE] if priced == 1.0 and number[SCALE] > 0.0 else 1.0
+    if mu > 0.0:
+        number[MU] = mu
     number[STEP] = 0.3
     state.bound[0] = -np.inf
 
@@ -82,11 +89,34 @@ def run(instance, state, budget):
         verdict = _round(instance, state, depth)
         if verdict == _HIT and number[FIRST] == 1.0:
             return FOUND
+        if verdict == _SPLIT and number[HOLD] == 1.0:
+            number[HOLD] = 0.0
+            return HELD
+        if verdict == _SPLIT and number[VAIN] <= 0.5 * number[DONE]:
+            verdict = _merge(instance, state, depth)
+            if verdict == _HIT and number[FIRST] == 1.0:
+                return FOUND
         if verdict == _SPLIT:
             verdict = _split(instance, state, depth)
-        if verdict == _PRUNED:
+        if verdict in (_PRUNED, _HIT):
             _back(instance, state)
     return FINISHED
+
+
+@kernel
+def _merge(instance, state, depth):
+    """End the node by merging its trees, if that takes few states."""
+    number = state.number
+    before = number[WORK]
+    ended = merge(instance, state, depth, int(max(FEW, min(MOST, number[DONE] * 1e-3))))
+    number[DONE] += number[WORK] - before
+    if ended == 0:
+        number[VAIN] += number[WORK] - before
+        return _SPLIT
+    if ended == 2:
+        accept(instance, state)
+        return _HIT
+    return _PRUNED
 
 
 @kernel
@@ -180,10 +210,20 @@ def _try_choice(instance, state, depth):
     number[LOSS] = loss
     if loss < number[AIM] or cost > number[GOAL]:
         return 1
-    state.best[:] = pick
+    accept(instance, state)
+    return 2
+
+
+@kernel
+def accept(instance, state):
+    """Make the picked groups the best flip."""
+    number = state.number
+    cost = number[OUTSIDE]
+    for f in range(len(instance.feature)):
+        cost += instance.price[instance.group_start[f] + state.pick[f]]
+    state.best[:] = state.pick
     number[COST] = cost
     number[GOAL] = min(number[GOAL], cost - 0.5 if number[CLOSER] == 0.0 else cost * number[CLOSER])
-    return 2
 
 
 @kernel
