@@ -29,6 +29,7 @@ SLICE = 300_000.0  # operations between two looks at the clock: about a millisec
 BRIEF = 50_000.0  # operations before a smaller instance is worth its making
 DEPTHS = 400
 TURNS = 40  # caps tried for a radius, the last of them the flip in hand
+SMALL = 400  # leaves: smaller instances are searched as they are
 FIRST_STEP = 0.03  # how far above its bound a radius is looked for first; doubled where there is none
 HAIR = 1e-10  # leaves and cells this much beyond a cap are kept: their costs are sums of floats
 
@@ -265,7 +266,11 @@ class Search:
                 if trial is not None and trial.cost < best.cost:
                     best = trial
                     number[GOAL] = min(number[GOAL], _under(trial.cost, ground.p))
-                if root and best.cost > _next_cap(least, FIRST_STEP, best.cost, ground.p):
+                if (
+                    root
+                    and len(instance.gain) > SMALL
+                    and best.cost > _next_cap(least, FIRST_STEP, best.cost, ground.p)
+                ):
                     return HELD, best, least, carried
                 budget, bold = BRIEF, True
             elif status == FINISHED or clock() >= end:

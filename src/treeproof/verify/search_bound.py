@@ -20,7 +20,7 @@ from .._jit import kernel
 # AIM: the loss wanted of the whole model, TAKEN: what trees with one leaf lose, TARGET: about AIM - TAKEN;
 # SCALE: the size of losses, 0 = mu stays; LOST 1 = a node was given up, GIVEN_UP its bound;
 # OUTSIDE: cost of features not in the instance; HOLD 1: return once before the first branching;
-# DONE: operations so far, VAIN: those of mergers that were given up
+# DONE: operations of sweeps so far, VAIN: those of mergers that were given up
 MU, GOAL, TARGET, BOUND, ROOM, STEP, LAST, COST, LOWEST, WORK, DEPTH, ROUND, BEFORE, FIRST, CLOSER, SCALE = range(16)
 LOST, LOSS, OUTSIDE, GIVEN_UP, NODES, ROUNDS, AIM, TAKEN, HOLD, DONE, VAIN = range(16, 27)
 NUMBERS = 27
@@ -377,6 +377,8 @@ def steer(instance, state, depth):
                 part = np.exp(-z)
                 weight += part
                 gain += part * instance.gain[leaf]
+        if weight == 0.0:  # rounding hid even the least leaf: prices far beyond the goal
+            return
         taken += gain / weight
     slope = (number[TARGET] - taken) / number[SCALE]
     if slope * number[LAST] < 0.0:

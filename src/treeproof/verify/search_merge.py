@@ -3,8 +3,8 @@
 A state is a choice of one live leaf in each tree so far, with the groups that this leaves to the features that
 later trees read as well. It is dropped when the bound says that no flip within the goal can begin with it, when
 later trees cannot make up the loss, or when another state leaves the same groups to later trees, costs no more and
-loses no less. Exact: it ends a node as branching would, and is quicker where few choices are left; beyond `most`
-states it gives up and the node is branched.
+loses no less. Exact: it ends a node as branching would, and is quicker where few choices are left; when that takes
+too much work it gives up and the node is branched.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 
 from .._jit import kernel
 from .search_bound import AIM, BOUND, GOAL, LOSS, LOWEST, OUTSIDE, ROOM, TAKEN, WORK, tell_beyond
+
+MOST = 4096  # states at a time
+NEW_STATE = 30.0  # operations of making one
 
 
 class Plan(NamedTuple):
@@ -123,11 +126,13 @@ def _with_rests(instance, state, depth, order, slot, first, last, width):
 
 
 @kernel
-def merge(instance, state, depth, most):
-    """End the node at `depth`: 0 more than `most` states, 1 no flip within the goal, 2 `pick` is one."""
+def merge(instance, state, depth, until):
+    """End the node at `depth`: 0 too much work (WORK beyond `until`), 1 no flip within the goal, 2 `pick` is one."""
     number = state.number
     plan = plan_of(instance, state, depth)
     n_trees = len(plan.order)
+    number[WORK] += 2.0 * n_trees * n_trees
+    most = int(max(1.0, min(MOST, (until - number[WORK]) / NEW_STATE)))
     base = number[BOUND] - plan.rest_low[0] - 4.0 * number[ROOM]
     fixed = _decided_price(instance, state, depth, plan)
     now, then = _room(most, plan.width), _room(most, plan.width)
@@ -135,7 +140,7 @@ def merge(instance, state, depth, most):
     begin = np.zeros(n_trees + 1, dtype=np.int64)
     now.value[0], now.cost[0], now.gain[0], count = 0.0, 0.0, 0.0, 1
     for n in range(n_trees):
-        made = _extend(instance, state, depth, plan, n, now, count, then, base)
+        made = _extend(instance, state, depth, plan, n, now, count, then, base, until)
         if made < 0:
             return 0
         count = _keep_best(instance, plan, n, then, made, now)
@@ -162,7 +167,7 @@ def _decided_price(instance, state, depth, plan):
 
 
 @kernel
-def _extend(instance, state, depth, plan, n, now, count, then, base):
+def _extend(instance, state, depth, plan, n, now, count, then, base, until):
     """Every state with every live leaf of the n-th tree that may still lead to a flip; how many, -1: too many."""
     number = state.number
     t = plan.order[n]
@@ -183,8 +188,8 @@ def _extend(instance, state, depth, plan, n, now, count, then, base):
             if short > 0.0:
                 number[LOWEST] = min(number[LOWEST], short)
                 continue
-            number[WORK] += 30.0
-            if made == len(then.value):
+            number[WORK] += NEW_STATE
+            if made == len(then.value) or number[WORK] > until:
                 return -1
             then.gain[made], then.parent[made], then.leaf[made] = gain, s, leaf
             then.value[made], then.cost[made] = value, now.cost[s]

@@ -49,7 +49,7 @@ from .search_merge import merge
 FINISHED, PAUSED, FOUND, HELD = 0, 1, 2, 3
 _ON, _PRUNED, _SPLIT, _HIT = 0, 1, 2, 3
 ROOT_ROUNDS, NODE_ROUNDS = 80, 6
-FEW, MOST = 256, 4096  # states of a merger: at first, and when the search has gone on for long
+MERGE = 2.0  # what mergers may take in vain, as a part of the sweeps' work
 
 
 @kernel
@@ -92,7 +92,7 @@ def run(instance, state, budget):
         if verdict == _SPLIT and number[HOLD] == 1.0:
             number[HOLD] = 0.0
             return HELD
-        if verdict == _SPLIT and number[VAIN] <= 0.5 * number[DONE]:
+        if verdict == _SPLIT and number[VAIN] < MERGE * number[DONE]:
             verdict = _merge(instance, state, depth)
             if verdict == _HIT and number[FIRST] == 1.0:
                 return FOUND
@@ -105,11 +105,10 @@ def run(instance, state, budget):
 
 @kernel
 def _merge(instance, state, depth):
-    """End the node by merging its trees, if that takes few states."""
+    """End the node by merging its trees, if that is little work beside the sweeps."""
     number = state.number
     before = number[WORK]
-    ended = merge(instance, state, depth, int(max(FEW, min(MOST, number[DONE] * 1e-3))))
-    number[DONE] += number[WORK] - before
+    ended = merge(instance, state, depth, before + MERGE * number[DONE] - number[VAIN])
     if ended == 0:
         number[VAIN] += number[WORK] - before
         return _SPLIT
