@@ -28,7 +28,7 @@ ESTIMATORS = {
 # the paper's other stump models: its loss, and no schedule. Its l_p column takes the estimator's own loss and eps
 # schedule, one rule for all rows, which benchmarks/stump_settings.py chose on splits of the training rows
 STUMPS: dict = {"learning_rate": 0.4, "loss": "exponential", "eps_schedule": None}
-ROBUST_STUMPS: dict = {"learning_rate": 0.4}
+ROBUST_STUMPS: dict = {"learning_rate": 0.4, "random_state": 0}
 TREES: dict = {"learning_rate": 1.0}
 ADDITIVE: dict = {"random_state": 0}
 FIGURE_2: dict = {"eps_schedule": 5}
