@@ -1,6 +1,11 @@
 """Robust stump boosting against brute force over perturbation cells, which shares no code with the trainer."""
 
 import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -307,3 +312,39 @@ def test_divide_and_conquer_on_many_features():
     for candidate in range(len(columns.edge)):
         _, left, right = search.pair(candidate)
         np.testing.assert_allclose(out[candidate], [left, right], atol=1e-9)
+
+
+JIT_OFF = """
+import json, numba
+from tests.test_stump_training import few_models
+assert numba.config.DISABLE_JIT
+print(json.dumps(few_models()))
+"""
+
+
+def few_models():
+    """Scores of small models of every norm, both losses and bounds, and a refitted one."""
+    X, y = tiny(3, rows=12)
+    changes = [{"norm": norm, "eps": eps} for norm, eps in BALLS]
+    changes += [{"norm": 2, "eps": 0.25, "bound": "grid", "loss": "exponential"}]
+    changes += [{"norm": 1, "eps": 0.1, "corrective": True, "exchanges": 1}]
+    return [
+        StumpBoostingClassifier(n_estimators=3, max_bins=6, **change).fit(X, y).decision_function(X).tolist()
+        for change in changes
+    ]
+
+
+def test_kernels_without_the_jit():
+    """The kernels also run as plain Python (NUMBA_DISABLE_JIT=1) and train what the compiled ones train."""
+    root = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", JIT_OFF],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    # numpy and compiled code round exp differently, and a refit's steps carry that on
+    np.testing.assert_allclose(json.loads(done.stdout), few_models(), rtol=1e-6)
