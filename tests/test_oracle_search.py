@@ -49,6 +49,11 @@ def test_search_against_brute_force():
     no(fuzz(range(100), "search", kinds=("ensemble",)))
 
 
+def test_search_where_prices_differ_by_thirty_digits():
+    """Cases that earlier versions got wrong: prices near 1e-32 beside 1, and goals far below the prices."""
+    no(fuzz([2001001], "search", kinds=("ensemble",)))
+
+
 def test_search_on_models_with_their_own_methods():
     """`search` serves additive models and single trees too, and is right there."""
     no(fuzz(range(40), "search", kinds=("stumps", "staircases", "tree")))

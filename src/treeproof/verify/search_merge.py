@@ -303,12 +303,23 @@ def _recover(instance, state, depth, plan, s, parents, leaves, begin):
     n_features = len(instance.feature)
     lo, hi = np.zeros(n_features, dtype=np.int64), np.diff(instance.group_start)
     for n in range(len(plan.order) - 1, -1, -1):
-        leaf = leaves[begin[n] + s]
-        for i in range(instance.entry_start[leaf], instance.entry_start[leaf + 1]):
-            f = instance.edge_feature[instance.entry_edge[i]]
-            lo[f], hi[f] = max(lo[f], instance.entry_lo[i]), min(hi[f], instance.entry_hi[i])
+        meet(instance, leaves[begin[n] + s], lo, hi)
         s = parents[begin[n] + s]
-    for f in range(n_features):
+    pick_cheapest(instance, state, depth, lo, hi)
+
+
+@kernel
+def meet(instance, leaf, lo, hi):
+    """Intersect a box (groups lo <= k < hi of each feature) with a leaf's."""
+    for i in range(instance.entry_start[leaf], instance.entry_start[leaf + 1]):
+        f = instance.edge_feature[instance.entry_edge[i]]
+        lo[f], hi[f] = max(lo[f], instance.entry_lo[i]), min(hi[f], instance.entry_hi[i])
+
+
+@kernel
+def pick_cheapest(instance, state, depth, lo, hi):
+    """Pick the cheapest open group of each feature in a box."""
+    for f in range(len(instance.feature)):
         least = np.inf
         for k in range(lo[f], hi[f]):
             g = instance.group_start[f] + k

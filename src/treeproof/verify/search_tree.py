@@ -44,7 +44,7 @@ from .search_bound import (
     sweep,
     tell_beyond,
 )
-from .search_merge import merge
+from .search_merge import meet, merge, pick_cheapest
 
 FINISHED, PAUSED, FOUND, HELD = 0, 1, 2, 3
 _ON, _PRUNED, _SPLIT, _HIT = 0, 1, 2, 3
@@ -151,6 +151,8 @@ def _round(instance, state, depth):
         return _PRUNED
     if tried > 0 and _decided(instance, state, depth):
         _tell_loss(state)
+        if _try_box(instance, state, depth) == 2 and number[FIRST] == 1.0:
+            return _HIT
         return _PRUNED
     number[ROUND] += 1.0
     rise = bound - number[BEFORE]
@@ -190,16 +192,29 @@ def _decided(instance, state, depth):
 @kernel
 def _try_choice(instance, state, depth):
     """Try the bound's favourite cells: 0 some tree has no live leaf there, 1 no better flip, 2 a better flip."""
-    number, pick = state.number, state.pick
-    cost = number[OUTSIDE]
-    number[LOSS] = np.inf
     for f in range(len(instance.feature)):
-        group = instance.group_start[f]
         k = state.choice[f]
-        if not state.open[depth, group + k]:
+        if not state.open[depth, instance.group_start[f] + k]:
             k = _cheapest_open(instance, state, depth, f)
-        pick[f] = k
-        cost += instance.price[group + k]
+        state.pick[f] = k
+    return _try_pick(instance, state, depth)
+
+
+@kernel
+def _try_box(instance, state, depth):
+    """Every tree has one leaf left: try the cheapest cells in their common box (sums of shares may not tell prices)."""
+    lo, hi = np.zeros(len(instance.feature), dtype=np.int64), np.diff(instance.group_start)
+    for t in range(len(instance.tree_start) - 1):
+        meet(instance, state.order[instance.tree_start[t]], lo, hi)
+    pick_cheapest(instance, state, depth, lo, hi)
+    return _try_pick(instance, state, depth)
+
+
+@kernel
+def _try_pick(instance, state, depth):
+    """Try the picked cells; see `_try_choice`."""
+    number = state.number
+    number[LOSS] = np.inf
     loss = number[TAKEN]
     for t in range(len(instance.tree_start) - 1):
         leaf = _leaf_at(instance, state, depth, t)
@@ -207,19 +222,26 @@ def _try_choice(instance, state, depth):
             return 0
         loss += instance.gain[leaf]
     number[LOSS] = loss
-    if loss < number[AIM] or cost > number[GOAL]:
+    if loss < number[AIM] or price_of_pick(instance, state) > number[GOAL]:
         return 1
     accept(instance, state)
     return 2
 
 
 @kernel
+def price_of_pick(instance, state):
+    """The cost of the picked groups."""
+    cost = state.number[OUTSIDE]
+    for f in range(len(instance.feature)):
+        cost += instance.price[instance.group_start[f] + state.pick[f]]
+    return cost
+
+
+@kernel
 def accept(instance, state):
     """Make the picked groups the best flip."""
     number = state.number
-    cost = number[OUTSIDE]
-    for f in range(len(instance.feature)):
-        cost += instance.price[instance.group_start[f] + state.pick[f]]
+    cost = price_of_pick(instance, state)
     state.best[:] = state.pick
     number[COST] = cost
     number[GOAL] = min(number[GOAL], cost - 0.5 if number[CLOSER] == 0.0 else cost * number[CLOSER])
