@@ -1,6 +1,6 @@
 """Choose the loss and the eps schedule of the paper's stump rows, on training rows only.
 
-    python benchmarks/stump_settings.py                                  # all rows (about an hour on one core)
+    python benchmarks/stump_settings.py                                  # all rows (some twenty minutes)
     python benchmarks/stump_settings.py --rows "l1 diabetes 0.05" --columns lp corrective
     python benchmarks/stump_settings.py --show --out results.jsonl       # what was measured before
 
@@ -115,7 +115,9 @@ def show(name: str, column: str, row: dict, cells: dict[str, dict]) -> float:
 def main() -> None:
     rows = table_rows()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="*", choices=list(rows), default=list(rows), metavar="ROW")
+    parser.add_argument(
+        "--rows", nargs="*", choices=list(rows), default=list(rows), metavar="ROW", help=", ".join(rows)
+    )
     parser.add_argument("--columns", nargs="*", choices=("lp", "corrective"), default=["lp"])
     parser.add_argument("--settings", nargs="*", choices=SETTINGS, metavar="SETTING")
     parser.add_argument("--splits", type=int, help="fewer or more splits")

@@ -101,7 +101,9 @@ def speed() -> None:
 def main() -> None:
     rows = table_rows()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="*", choices=list(rows), default=list(rows), metavar="ROW")
+    parser.add_argument(
+        "--rows", nargs="*", choices=list(rows), default=list(rows), metavar="ROW", help=", ".join(rows)
+    )
     parser.add_argument("--columns", nargs="*", choices=COLUMNS, default=COLUMNS)
     parser.add_argument("--seeds", type=int, default=1, help="seeds of the corrective column")
     parser.add_argument("--set", default="{}", help="changed parameters as JSON")
