@@ -22,10 +22,10 @@ from .additive import MERGE_BELOW, AdditiveClassifier
 from .base import ProvableClassifier, merge_repeated_rows
 
 DEFAULT_SEARCH: dict[str, list] = {
-    "max_bins": ["auto", 32, 8],
-    "eps_factor": [1.0, 1.15, 1.3],
-    "total_variation": ["auto", 3e-3, 3e-4],
-    "l2": [1e-4, 1e-3],
+    "loss": ["logistic", "hinge"],
+    "max_bins": ["auto", 256, 16],
+    "eps_factor": [1.0, 1.2],
+    "total_variation": ["auto", 3e-3],
 }
 
 
