@@ -3,6 +3,7 @@
     python benchmarks/stump_training.py                    # all rows and columns (long: see --rows, --columns)
     python benchmarks/stump_training.py --rows "l1 mnist-2-6 0.3" --columns lp corrective
     python benchmarks/stump_training.py --speed            # seconds a stump and memory, MNIST 2 vs 6
+    python benchmarks/stump_training.py --digits           # ten classes: 2,000 rows of MNIST, 500 test rows
 
 Columns: `standard` (no adversary) and `linf` (Andriushchenko & Hein at eps_inf), both with the paper's exponential
 loss; `lp` (the paper's method: its number of stumps, learning rate 0.4, 40 bins), `lp-exponential` (with the paper's
@@ -98,6 +99,21 @@ def speed() -> None:
         )
 
 
+def digits() -> None:
+    """Ten classes, one against all others; the certificate is that of the joined model."""
+    data = datasets.load("mnist")
+    model = StumpBoostingClassifier(1, 0.1)
+    start = process_time()
+    model.fit(data.X_train[:2000], data.y_train[:2000])
+    trained = process_time()
+    found = model.certify(data.X_test[:500], data.y_test[:500])
+    print(
+        f"10 digits, l1 0.1, 20 stumps a class: clean {100 * found.clean_error:.1f}, attack "
+        f"{100 * found.attack_error:.1f}, verified {100 * found.verified_error:.1f}; "
+        f"trained in {trained - start:.0f} s, 500 rows certified in {process_time() - trained:.1f} s (CPU, with compilation)"
+    )
+
+
 def main() -> None:
     rows = table_rows()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -110,9 +126,10 @@ def main() -> None:
     parser.add_argument("--train-rows", type=int, help="only the first training rows")
     parser.add_argument("--out", type=Path, help="append each cell as a line of JSON")
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--digits", action="store_true")
     given = parser.parse_args()
-    if given.speed:
-        speed()
+    if given.speed or given.digits:
+        (speed if given.speed else digits)()
         return
     print(f"{'row':<24}{'column':<16}{'clean':>7}{'verified':>10}{'paper':>16}{'thresholds':>12}{'fit s':>8}")
     changes = json.loads(given.set)

@@ -318,7 +318,7 @@ def test_ten_digits():
         pytest.skip("needs the shared MNIST file (set TREEPROOF_SHARED)")
     with np.load(SHARED / "data" / "mnist.npz") as data:
         X, y = data["X_train"][:2500].reshape(2500, -1) / 255, data["y_train"][:2500]
-    model = StumpBoostingClassifier(1, 0.1, 20, loss="logistic").fit(X[:2000], y[:2000])
+    model = StumpBoostingClassifier(1, 0.1, 20).fit(X[:2000], y[:2000])
     found = model.certify(X[2000:], y[2000:])
     assert found.clean_error <= found.attack_error <= found.verified_error
     assert found.clean_error < 0.4
