@@ -85,6 +85,20 @@ class Case:
             status[i] = 1 if holds(pair, found.lower)[0] else (2 if len(found.feature) else 0)
         return ms, status
 
+    def decide_in_batches(self, norm: float, eps: float, limit: float) -> tuple[float, np.ndarray]:
+        """The same as `certify` asks it, some rows a call: milliseconds in all, and answers."""
+        problem, solver = self.solver(norm, eps, time_limit=limit)
+        status, budget = np.zeros(len(self.X), dtype=np.int64), 1 + problem.threat.rounding
+        solver.decide(problem.pair(int(self.y[0]), 1 - int(self.y[0])), self.X[:1], budget)
+        start = time.thread_time()
+        for y in (0, 1):
+            mine = np.flatnonzero(self.y == y)
+            for part in np.split(mine, range(solver.batch_rows, len(mine), solver.batch_rows)):
+                pair = problem.pair(y, 1 - y)
+                found = solver.decide(pair, self.X[part], budget)
+                status[part] = np.where(holds(pair, found.lower), 1, np.where(np.diff(found.offsets) > 0, 2, 0))
+        return 1000 * (time.thread_time() - start), status
+
 
 def booster_of(name: str, folder: Path, data):
     """The model from the folder; the one of 1000 trees is trained."""
@@ -147,15 +161,15 @@ def veritas_part(cases: list[Case], limit: float) -> bool:
     good = True
     for case in cases:
         eps = case.eps[np.inf]
-        ms, ours = case.decide(np.inf, eps, limit)
+        ms, ours = case.decide_in_batches(np.inf, eps, limit)
         theirs_ms, theirs = veritas(case, eps, limit)
         both = (ours > 0) & (theirs > 0)
         wrong = int(np.sum(ours[both] != theirs[both]))
         good &= wrong == 0
         table.add_row(
             case.name, f"{eps:g}", str(int(np.sum(ours == 0))), str(int(np.sum(theirs == 0))),
-            str(int(np.sum((ours == 0) & (theirs > 0)))), f"{ms.sum():.1f}", f"{theirs_ms.sum():.1f}",
-            f"{ms.sum() / theirs_ms.sum():.2f}", str(wrong),
+            str(int(np.sum((ours == 0) & (theirs > 0)))), f"{ms:.1f}", f"{theirs_ms.sum():.1f}",
+            f"{ms / theirs_ms.sum():.2f}", str(wrong),
         )  # fmt: skip
     CONSOLE.print(table)
     return good

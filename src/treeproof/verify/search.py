@@ -16,9 +16,10 @@ from .._errors import InvalidInputError, must_be
 from .costs import Row, cost, empty_row, ground_of, price_row
 from .problem import Changes, Found, Pair, Problem
 from .reach import moved, own_leaves, price_leaves
-from .search_bound import COST, GOAL, HOLD, LOST, LOWEST, MU, carry, narrow, new_state
+from .search_batch import Asked, Batch, Model, decide_rows, nearest_rows
+from .search_bound import COST, GOAL, HOLD, LOST, LOWEST, MU, NODES, carry, narrow, new_state
 from .search_greedy import flip, total_value, walk_of
-from .search_instance import build, open_domain, shrink
+from .search_instance import build, cells_of, open_domain, shrink
 from .search_tree import FINISHED, FOUND, HELD, PAUSED, lower_bound, run, start
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ SLICE = 300_000.0  # operations between two looks at the clock: about a millisec
 BRIEF = 50_000.0  # operations before a smaller instance is worth its making
 DEPTHS = 400
 TURNS = 40  # caps tried for a radius, the last of them the flip in hand
-SMALL = 400  # leaves: smaller instances are searched as they are
 FIRST_STEP = 0.03  # how far above its bound a radius is looked for first; doubled where there is none
 HAIR = 1e-10  # leaves and cells this much beyond a cap are kept: their costs are sums of floats
 
@@ -64,7 +64,7 @@ class Search:
     time_limit : float, optional
         Seconds a row.
     max_nodes : int, optional
-        Nodes a row and question.
+        Nodes a question, about: they are counted every millisecond.
     memory : float
         Megabytes that the open nodes of one row may take; beyond it nodes are given up and bounds returned.
     """
@@ -105,7 +105,15 @@ class Search:
         priced = p == 0 or spends
         budget = float(threat.count) if p == 0 else (limit if spends else np.inf)
         lower, complete, changes = np.zeros(len(X)), np.ones(len(X), dtype=bool), Changes(len(X))
-        for i, x in enumerate(X):
+        left = np.arange(len(X))
+        if threat.moves and self._quick:
+            asked = self._asked(pair, budget, priced, p)
+            easy = decide_rows(self._model(ground), asked, np.ascontiguousarray(X))
+            lower[:] = easy.lower
+            _put(changes, easy)
+            left = np.flatnonzero(~easy.settled)
+        for i in left.tolist():
+            x = X[i]
             rowed = self._price(pair, ground, x, budget)
             if not threat.moves:
                 lower[i] = rowed.margin - pair.solver
@@ -130,8 +138,16 @@ class Search:
         """See `Solver.nearest`."""
         p, rounding = self.problem.threat.norm, self.problem.threat.rounding
         lower, complete, changes = np.zeros(len(X)), np.ones(len(X), dtype=bool), Changes(len(X))
-        for i, x in enumerate(X):
-            end = self._deadline()
+        left = np.arange(len(X))
+        if self._quick and (p in (0, np.inf) or np.all(np.isinf(cap))):
+            asked = self._asked(pair, np.inf, p < np.inf, p)
+            easy = nearest_rows(self._model(ground_of(self.problem)), asked, np.ascontiguousarray(X), cap)
+            for i in np.flatnonzero(easy.settled).tolist():
+                lower[i] = _size(float(easy.lower[i]), self.problem.threat, 1.0)
+            _put(changes, easy)
+            left = np.flatnonzero(~easy.settled)
+        for i in left.tolist():
+            x, end = X[i], self._deadline()
             unit = float(cap[i]) if 1e-60 <= cap[i] <= 1e60 and 0 < p < np.inf else 1.0
             ground = ground_of(self.problem, unit=unit)
             top = np.inf
@@ -155,15 +171,34 @@ class Search:
 
     # ------------------------------------------------------------------ parts
 
+    @property
+    def _quick(self) -> bool:
+        """Whether rows may have an allowance of a few milliseconds before limits count."""
+        return (self.time_limit is None or self.time_limit > 0.005) and self.max_nodes is None and self.memory > 1
+
+    def _asked(self, pair: Pair, budget: float, priced: bool, p: float) -> Asked:
+        exact = (pair.base, pair.slack, pair.solver, pair.tie_flips)
+        return Asked(self._values_of(pair), *exact, float(budget), bool(priced), _closer(p))
+
+    def _model(self, ground) -> Model:
+        return Model(self.problem.boxes, ground, self._walk)
+
+    def _values_of(self, pair: Pair) -> np.ndarray:
+        if (pair.y, pair.c) not in self._values:
+            self._values[pair.y, pair.c] = self.problem.leaf_values(pair)
+        return self._values[pair.y, pair.c]
+
     def _deadline(self) -> float:
         return np.inf if self.time_limit is None else clock() + self.time_limit
+
+    def _over(self, state, end: float) -> bool:
+        """Whether a limit is reached."""
+        return clock() >= end or (self.max_nodes is not None and state.number[NODES] >= self.max_nodes)
 
     def _price(self, pair: Pair, ground, x: np.ndarray, cap: float) -> _Rowed:
         """Price a row's cells and leaves."""
         boxes = self.problem.boxes
-        if (pair.y, pair.c) not in self._values:
-            self._values[pair.y, pair.c] = self.problem.leaf_values(pair)
-        nodes = self._values[pair.y, pair.c]
+        nodes = self._values_of(pair)
         value = nodes[boxes.node]
         row = empty_row(ground)
         price_row(ground, x, row)
@@ -183,7 +218,7 @@ class Search:
         domain, instance, state = opened
         status = self._run(instance, state, end)
         number = state.number
-        cells = _cells(rowed, ground.offsets, domain, instance, state) if number[COST] < np.inf else None
+        cells = _cells(rowed, ground.offsets, domain, instance, state.best) if number[COST] < np.inf else None
         done = status in (FINISHED, FOUND) and number[LOST] == 0.0
         least = lower_bound(state) if cells is not None or not done else np.inf
         return _Answer(done, float(number[COST]), cells, float(least), float(min(number[LOWEST], domain.total[2])))
@@ -214,7 +249,7 @@ class Search:
     def _run(self, instance: Instance, state, end: float) -> int:
         while True:
             status = run(instance, state, SLICE)
-            if status in (FINISHED, FOUND) or clock() >= end:
+            if status in (FINISHED, FOUND) or self._over(state, end):
                 return status
 
     def _nearest_sum(self, rowed: _Rowed, ground, target: float, top: float, end: float) -> _Answer:
@@ -257,23 +292,21 @@ class Search:
             status = run(instance, state, budget)
             least = max(least, float(lower_bound(state)))
             if number[COST] < best.cost or (best.cells is None and number[COST] <= best.cost):
-                cells = _cells(rowed, ground.offsets, domain, instance, state)
+                cells = _cells(rowed, ground.offsets, domain, instance, state.best)
                 best = _Answer(True, float(number[COST]), cells, 0.0, 0.0)
             if carried is None and (number[HOLD] == 0.0 or status == FINISHED):
                 carried = (instance, state.delta.copy(), float(number[MU]))
             if status == HELD:
-                trial = self._greedy(rowed, ground, target, _choice(rowed, ground.offsets, domain, instance, state))
+                trial = self._greedy(
+                    rowed, ground, target, _cells(rowed, ground.offsets, domain, instance, state.choice)
+                )
                 if trial is not None and trial.cost < best.cost:
                     best = trial
                     number[GOAL] = min(number[GOAL], _under(trial.cost, ground.p))
-                if (
-                    root
-                    and len(instance.gain) > SMALL
-                    and best.cost > _next_cap(least, FIRST_STEP, best.cost, ground.p)
-                ):
+                if root and best.cost > _next_cap(least, FIRST_STEP, best.cost, ground.p):
                     return HELD, best, least, carried
                 budget, bold = BRIEF, True
-            elif status == FINISHED or clock() >= end:
+            elif status == FINISHED or self._over(state, end):
                 done = status == FINISHED and not number[LOST]
                 return (FINISHED, best, float(number[GOAL]), carried) if done else (PAUSED, best, least, carried)
             elif bold:
@@ -369,16 +402,17 @@ def _above_doubt(rowed: _Rowed, pair: Pair, may: float, spare: float) -> float:
     return float(proved)
 
 
-def _cells(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.ndarray:
-    """The cell of each feature in the best flip: the instance's choice, or the cheapest that is left."""
-    cells = np.full(len(rowed.x), -1, dtype=np.int64)
-    own = rowed.row.own
-    forced = np.flatnonzero((own >= 0) & ~((domain.lo <= own) & (own < domain.hi)))
-    for j in forced:
-        at = offsets[j] + j
-        cells[j] = domain.lo[j] + np.argmin(rowed.row.price[at + domain.lo[j] : at + domain.hi[j]])
-    cells[instance.feature] = instance.cell[instance.group_start[:-1] + state.best]
+def _cells(rowed: _Rowed, offsets, domain, instance: Instance, groups) -> np.ndarray:
+    """The cell of each feature: the instance's group, the cheapest that is left, or the row's own."""
+    cells = np.empty(len(rowed.x), dtype=np.int64)
+    cells_of(rowed.row, offsets, domain, instance, groups, cells)
     return cells
+
+
+def _put(changes: Changes, batch: Batch) -> None:
+    """Take a batch's candidates."""
+    for i in np.flatnonzero(batch.moves).tolist():
+        changes.put(i, batch.feature[i, : batch.moves[i]], batch.value[i, : batch.moves[i]])
 
 
 def _closer(p: float) -> float:
@@ -399,12 +433,6 @@ def _better(best: _Answer, p: float) -> float:
 def _next_cap(least: float, step: float, most: float, p: float) -> float:
     """Where to look next when there is no flip below `least`, and the flip in hand costs `most`."""
     return float(np.floor(least + 1e-6) + 1.0) if p == 0 else max(least, 0.1 * most) * (1 + step)
-
-
-def _choice(rowed: _Rowed, offsets, domain, instance: Instance, state) -> np.ndarray:
-    """The cells that the bound likes best (the row's own where it has no say)."""
-    cells = _cells(rowed, offsets, domain, instance, state._replace(best=state.choice))
-    return np.where(cells < 0, rowed.row.own, cells)
 
 
 def _size(least: float, threat: ResolvedThreat, unit: float) -> float:

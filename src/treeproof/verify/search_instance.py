@@ -407,3 +407,18 @@ def _links(tree_start, entry_start, entry_edge, edge_tree):
             for i in range(entry_start[leaf], entry_start[leaf + 1]):
                 link[link_start[entry_edge[i]] + leaf - tree_start[t]] = i
     return link_start, link
+
+
+@kernel
+def cells_of(row, offsets, domain, instance, groups, cells):
+    """Each feature's cell: the instance's group, the cheapest that is left where a move is forced, else the own."""
+    for j in range(len(cells)):
+        cells[j] = row.own[j]
+        if row.own[j] >= 0 and not domain.lo[j] <= row.own[j] < domain.hi[j]:
+            start = offsets[j] + j
+            cells[j] = domain.lo[j]
+            for k in range(domain.lo[j] + 1, domain.hi[j]):
+                if row.price[start + k] < row.price[start + cells[j]]:
+                    cells[j] = k
+    for f in range(len(instance.feature)):
+        cells[instance.feature[f]] = instance.cell[instance.group_start[f] + groups[f]]
