@@ -291,7 +291,10 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=1.0, help="seconds a row")
     parser.add_argument("--long", type=float, default=10.0, help="seconds a row for the radius that a bound is held to")
     parser.add_argument("--milp-rows", type=int, default=5)
+    parser.add_argument("--cpu-limits", action="store_true", help="limits of search in CPU time, for a busy machine")
     options = parser.parse_args()
+    if options.cpu_limits:
+        treeproof.verify.search.clock = time.thread_time
     cases = [Case(name, options.models, options.rows) for name in options.only]
     small = [case for case in cases if case.model.n_trees <= 20]
     work = {

@@ -64,7 +64,7 @@ def certify(
     method : {"auto", "additive", "tree", "grid", "search", "milp", "multilevel"}
         "auto" picks an exact one and says why.
     time_limit : float, optional
-        Seconds a row, for methods that may need long.
+        Seconds a row, for methods that may need long; several classes share them.
     n_jobs : int, optional
         Threads; -1 for all cores. Results do not depend on it.
     progress : bool or callable
@@ -190,7 +190,8 @@ def _prepare(model, X, y, threat, method, time_limit, exact_margin, options) -> 
     if time_limit is not None:
         if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not time_limit > 0:
             raise InvalidInputError(must_be("time_limit", "a positive number of seconds a row, or None", time_limit))
-        options = {**options, "time_limit": float(time_limit)}
+        # a row is asked once for every other class
+        options = {**options, "time_limit": float(time_limit) / max(1, model.n_classes - 1)}
     if not isinstance(exact_margin, (bool, np.bool_)):
         raise InvalidInputError(must_be("exact_margin", "True or False", exact_margin))
     problem = Problem(model, threat.resolve(model), bool(exact_margin))
