@@ -17,7 +17,7 @@ from .costs import Row, cost, empty_row, ground_of, price_row
 from .problem import Changes, Found, Pair, Problem
 from .reach import moved, own_leaves, price_leaves
 from .search_batch import Asked, Batch, Model, decide_rows, nearest_rows
-from .search_bound import COST, GOAL, HOLD, LOST, LOWEST, MU, NODES, carry, narrow, new_state
+from .search_bound import COST, GOAL, HOLD, LOST, LOWEST, MU, NODES, PATIENT, carry, narrow, new_state
 from .search_greedy import flip, total_value, walk_of
 from .search_instance import build, cells_of, open_domain, shrink
 from .search_tree import FINISHED, FOUND, HELD, PAUSED, lower_bound, run, start
@@ -237,6 +237,7 @@ class Search:
         question = (target, domain.total[0], goal if priced else 0.0, domain.total[1])
         mu = 0.0 if carried is None else carried[2]
         start(instance, state, (*question, float(priced), float(first), _closer(ground.p), mu))
+        state.number[PATIENT] = 1.0
         if carried is not None:
             carry(carried[0], carried[1], instance, state)
         return domain, instance, state
@@ -328,6 +329,7 @@ class Search:
         again = self._state(new)
         question = (target, domain.total[0], goal, domain.total[1])
         start(new, again, (*question, 1.0, 0.0, _closer(ground.p), state.number[MU]))
+        again.number[PATIENT] = 1.0
         carry(instance, state.delta, new, again)
         return domain, new, again
 

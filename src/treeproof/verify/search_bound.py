@@ -20,10 +20,11 @@ from .._jit import kernel
 # AIM: the loss wanted of the whole model, TAKEN: what trees with one leaf lose, TARGET: about AIM - TAKEN;
 # SCALE: the size of losses, 0 = mu stays; LOST 1 = a node was given up, GIVEN_UP its bound;
 # OUTSIDE: cost of features not in the instance; HOLD 1: return once before the first branching;
-# DONE: operations of sweeps so far, VAIN: those of mergers that were given up
+# DONE: operations of sweeps so far, MERGED: of mergers, VAIN: of those that were given up; PATIENT 1: a long search,
+# mergers may try hard
 MU, GOAL, TARGET, BOUND, ROOM, STEP, LAST, COST, LOWEST, WORK, DEPTH, ROUND, BEFORE, FIRST, CLOSER, SCALE = range(16)
-LOST, LOSS, OUTSIDE, GIVEN_UP, NODES, ROUNDS, AIM, TAKEN, HOLD, DONE, VAIN = range(16, 27)
-NUMBERS = 27
+LOST, LOSS, OUTSIDE, GIVEN_UP, NODES, ROUNDS, AIM, TAKEN, HOLD, DONE, VAIN, MERGED, PATIENT = range(16, 29)
+NUMBERS = 29
 UNIT = 2.0**-52
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from .._jit import kernel
 from .search_bound import AIM, BOUND, GOAL, LOSS, LOWEST, OUTSIDE, ROOM, TAKEN, WORK, tell_beyond
 
-MOST = 4096  # states at a time
 NEW_STATE = 30.0  # operations of making one
 
 
@@ -126,13 +125,16 @@ def _with_rests(instance, state, depth, order, slot, first, last, width):
 
 
 @kernel
-def merge(instance, state, depth, until):
-    """End the node at `depth`: 0 too much work (WORK beyond `until`), 1 no flip within the goal, 2 `pick` is one."""
+def merge(instance, state, depth, until, most):
+    """End the node at `depth`: 0 too much work, 1 no flip within the goal, 2 `pick` is one.
+
+    Too much: WORK beyond `until`, or more than `most` states at a time.
+    """
     number = state.number
     plan = plan_of(instance, state, depth)
     n_trees = len(plan.order)
     number[WORK] += 2.0 * n_trees * n_trees
-    most = int(max(1.0, min(MOST, (until - number[WORK]) / NEW_STATE)))
+    most = int(max(1.0, min(most, (until - number[WORK]) / NEW_STATE)))
     base = number[BOUND] - plan.rest_low[0] - 4.0 * number[ROOM]
     fixed = _decided_price(instance, state, depth, plan)
     now, then = _room(most, plan.width), _room(most, plan.width)

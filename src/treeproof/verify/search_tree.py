@@ -26,9 +26,11 @@ from .search_bound import (
     LOSS,
     LOST,
     LOWEST,
+    MERGED,
     MU,
     NODES,
     OUTSIDE,
+    PATIENT,
     ROOM,
     ROUND,
     ROUNDS,
@@ -49,7 +51,8 @@ from .search_merge import meet, merge, pick_cheapest
 FINISHED, PAUSED, FOUND, HELD = 0, 1, 2, 3
 _ON, _PRUNED, _SPLIT, _HIT = 0, 1, 2, 3
 ROOT_ROUNDS, NODE_ROUNDS = 80, 6
-MERGE = 2.0  # what mergers may take in vain, as a part of the sweeps' work
+MERGE = 2.0  # what mergers may take in vain, as a part of the sweeps' work, while the search is short
+FEW, MOST = 256, 4096  # states of a merger in a long search: at first, and after millions of operations
 
 
 @kernel
@@ -92,7 +95,7 @@ def run(instance, state, budget):
         if verdict == _SPLIT and number[HOLD] == 1.0:
             number[HOLD] = 0.0
             return HELD
-        if verdict == _SPLIT and number[VAIN] < MERGE * number[DONE]:
+        if verdict == _SPLIT and _may_merge(number):
             verdict = _merge(instance, state, depth)
             if verdict == _HIT and number[FIRST] == 1.0:
                 return FOUND
@@ -104,11 +107,24 @@ def run(instance, state, budget):
 
 
 @kernel
+def _may_merge(number):
+    """Whether mergers given up so far are little work beside the rest."""
+    if number[PATIENT] == 1.0:
+        return number[VAIN] <= 0.5 * (number[DONE] + number[MERGED])
+    return number[VAIN] < MERGE * number[DONE]
+
+
+@kernel
 def _merge(instance, state, depth):
     """End the node by merging its trees, if that is little work beside the sweeps."""
     number = state.number
     before = number[WORK]
-    ended = merge(instance, state, depth, before + MERGE * number[DONE] - number[VAIN])
+    if number[PATIENT] == 1.0:
+        until, most = np.inf, max(FEW, min(MOST, (number[DONE] + number[MERGED]) * 1e-3))
+    else:
+        until, most = before + MERGE * number[DONE] - number[VAIN], MOST
+    ended = merge(instance, state, depth, until, most)
+    number[MERGED] += number[WORK] - before
     if ended == 0:
         number[VAIN] += number[WORK] - before
         return _SPLIT
