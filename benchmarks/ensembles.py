@@ -55,11 +55,17 @@ class Case:
         problem = Problem(self.model, treeproof.Threat(norm, eps).resolve(self.model))
         return problem, Search(problem, **options)
 
+    def warm(self, problem: Problem, ask, solver: Search) -> None:
+        """Compile: a row as it is asked, and one that goes without the quick kernel (too little memory for it)."""
+        pair = problem.pair(int(self.y[0]), 1 - int(self.y[0]))
+        for one in (solver, Search(problem, time_limit=1.0, memory=1.0)):
+            ask(one, pair, self.X[:1])
+
     def nearest(self, norm: float, limit: float) -> tuple[np.ndarray, ...]:
         """Of each row: milliseconds, lower and upper bound of the radius, whether finished."""
         problem, solver = self.solver(norm, time_limit=limit)
         ms, lower, done = np.empty(len(self.X)), np.empty(len(self.X)), np.zeros(len(self.X), dtype=bool)
-        solver.nearest(problem.pair(int(self.y[0]), 1 - int(self.y[0])), self.X[:1], np.full(1, np.inf))
+        self.warm(problem, lambda one, pair, x: one.nearest(pair, x, np.full(1, np.inf)), solver)
         upper = np.full(len(self.X), np.inf)
         for i, (x, y) in enumerate(zip(self.X, self.y, strict=True)):
             pair = problem.pair(int(y), 1 - int(y))
@@ -76,7 +82,7 @@ class Case:
         problem, solver = self.solver(norm, eps, time_limit=limit)
         ms, status = np.empty(len(self.X)), np.zeros(len(self.X), dtype=np.int64)
         budget = 1 + problem.threat.rounding
-        solver.decide(problem.pair(int(self.y[0]), 1 - int(self.y[0])), self.X[:1], budget)
+        self.warm(problem, lambda one, pair, x: one.decide(pair, x, budget), solver)
         for i, (x, y) in enumerate(zip(self.X, self.y, strict=True)):
             pair = problem.pair(int(y), 1 - int(y))
             start = time.thread_time()
@@ -89,7 +95,7 @@ class Case:
         """The same as `certify` asks it, some rows a call: milliseconds in all, and answers."""
         problem, solver = self.solver(norm, eps, time_limit=limit)
         status, budget = np.zeros(len(self.X), dtype=np.int64), 1 + problem.threat.rounding
-        solver.decide(problem.pair(int(self.y[0]), 1 - int(self.y[0])), self.X[:1], budget)
+        self.warm(problem, lambda one, pair, x: one.decide(pair, x, budget), solver)
         start = time.thread_time()
         for y in (0, 1):
             mine = np.flatnonzero(self.y == y)

@@ -173,8 +173,8 @@ class Search:
 
     @property
     def _quick(self) -> bool:
-        """Whether rows may have an allowance of a few milliseconds before limits count."""
-        return (self.time_limit is None or self.time_limit >= 0.02) and self.max_nodes is None and self.memory > 1
+        """Whether rows may have an allowance of some ten milliseconds before limits count."""
+        return (self.time_limit is None or self.time_limit >= 0.05) and self.max_nodes is None and self.memory > 1
 
     def _asked(self, pair: Pair, budget: float, priced: bool, p: float) -> Asked:
         exact = (pair.base, pair.slack, pair.solver, pair.tie_flips)

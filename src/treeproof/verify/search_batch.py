@@ -20,6 +20,7 @@ from .search_instance import build, cells_of, open_domain, shrink
 from .search_tree import FINISHED, FOUND, HELD, run, start
 
 ALLOWANCE = 100_000.0  # operations a question
+LONG = 3_000_000.0  # and a radius: about ten milliseconds; row by row small instances would take longer
 DEPTHS = 40
 SMALL = 400  # leaves: radii on larger instances are left to `search.py`
 HAIR = 1e-10  # leaves and cells this much beyond a cap are kept: their costs are sums of floats
@@ -273,7 +274,7 @@ def _nearest_sum(model, asked, at, target, top):
     number = state.number
     start(instance, state, (target, domain.total[0], goal, domain.total[1], 1.0, 0.0, asked.closer, 0.0))
     number[HOLD] = 1.0
-    status = run(instance, state, ALLOWANCE)
+    status = run(instance, state, LONG)
     if status == HELD:
         trial = at.cells.copy()
         cells_of(row, offsets, domain, instance, state.choice, trial)
@@ -283,7 +284,7 @@ def _nearest_sum(model, asked, at, target, top):
                 cost = price
                 at.cells[:] = trial
                 number[GOAL] = min(number[GOAL], _under(price, asked.closer))
-        status = run(instance, state, ALLOWANCE)
+        status = run(instance, state, LONG)
     if status != FINISHED or number[LOST] != 0.0:
         return -1.0
     if number[COST] < cost:
