@@ -87,7 +87,7 @@ def _xgboost(rng, classes, missing, seed):
         "tree_method": str(rng.choice(["hist", "exact", "approx"])),
     }
     if rng.random() < 0.25:
-        options |= {"booster": "dart", "rate_drop": 0.3}
+        options |= {"booster": "dart", "rate_drop": 0.3, "verbosity": 0}
     if rng.random() < 0.3:
         options["base_score"] = float(rng.uniform(0.05, 0.95))
     if classes == 2:

@@ -99,6 +99,31 @@ def test_xgboost_files_of_older_versions(xgboost):
     assert (half.n_trees, old.n_trees) == (12, 24)
 
 
+def test_xgboost_tree_weights_wherever_they_are_kept(xgboost):
+    """Dart's weight of each tree: with the booster (before XGBoost 3.4) or with the trees; a new field is refused."""
+    X, y = data(classes=3)
+    model = xgboost.XGBClassifier(n_estimators=6, max_depth=3, booster="dart", rate_drop=0.5, one_drop=1, verbosity=0)
+    content = document(model.fit(X, y))
+    saved = treeproof.load(as_bytes(content)).to_json()
+    booster = content["learner"]["gradient_booster"]
+    trees = booster.get("gbtree", booster)["model"]
+    weights = (booster if "weight_drop" in booster else trees).pop("weight_drop")
+    assert len(set(weights)) > 1
+    trees.pop("weight_drop", None)
+    forms = [
+        {"name": "dart", "gbtree": {"name": "gbtree", "model": trees}, "weight_drop": weights},
+        {"name": "gbtree", "model": {**trees, "weight_drop": weights}},
+        {"name": "dart", "model": {**trees, "weight_drop": weights}},
+    ]
+    for form in forms:
+        content["learner"]["gradient_booster"] = form
+        same_labels(model, treeproof.load(as_bytes(content)), X)
+        assert treeproof.load(as_bytes(content)).to_json() == saved
+    content["learner"]["gradient_booster"] = {"name": "gbtree", "model": {**trees, "tree_tilt": weights}}
+    with pytest.raises(treeproof.TranslationError, match="'tree_tilt' that treeproof does not know"):
+        treeproof.load(as_bytes(content))
+
+
 def test_xgboost_nodes_that_pruning_left_behind(xgboost):
     """Unreachable nodes in the arrays are dropped; a cycle is refused."""
     X, y = data()

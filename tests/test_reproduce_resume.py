@@ -114,6 +114,7 @@ def test_a_failing_cell_is_told_and_tried_again(tmp_path):
 
 
 SCRIPT = """
+import signal
 import sys
 from pathlib import Path
 import treeproof.reproduce as package
@@ -126,6 +127,7 @@ package.TABLES.clear()
 package.TABLES["fake"] = ("fake_module", "table")
 sys.modules["treeproof.reproduce.fake_module"] = fakes
 if __name__ == "__main__":  # a worker reads all of this file but the end
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores Ctrl-C
     command.main(sys.argv[2:])
 """
 

@@ -31,6 +31,9 @@ SOFTMAX_SLACK = 2.0**-21
 _BINARY = ("binary:logistic", "binary:logitraw", "binary:hinge")
 _MULTI = ("multi:softprob", "multi:softmax")
 
+BOOSTER_FIELDS = ("name", "model", "gbtree", "weight_drop")
+MODEL_FIELDS = ("trees", "tree_info", "iteration_indptr", "gbtree_model_param", "cats", "weight_drop")
+
 
 def from_content(content: Any, options: Options, sklearn: bool | None = None) -> Imported:
     """Translate the parsed JSON or UBJ document.
@@ -162,17 +165,26 @@ def _reference(source: Any, booster: Any, found: Imported, options: Options, skl
 
 
 def _booster(content: Any) -> tuple[dict, np.ndarray | None]:
-    """The tree booster, and dart's weight of each tree."""
+    """The tree booster, and dart's weight of each tree (which XGBoost 3.4 keeps beside the trees of any booster)."""
     booster = parts.dig(content, "learner.gradient_booster", dict, WHAT)
     name = parts.dig(booster, "name", str, WHAT)
-    if name == "gbtree":
-        return booster, None
-    if name != "dart":
+    if name not in ("gbtree", "dart"):
         raise TranslationError(f"the XGBoost model's booster is {name!r}. treeproof loads 'gbtree' and 'dart'.")
-    inner = parts.dig(booster, "gbtree", dict, WHAT)
+    inner = parts.dig(booster, "gbtree", dict, WHAT) if name == "dart" and "gbtree" in booster else booster
+    model = parts.dig(inner, "model", dict, WHAT)
+    for found, known in ((booster, BOOSTER_FIELDS), (inner, BOOSTER_FIELDS), (model, MODEL_FIELDS)):
+        for field in found:
+            if field not in known:  # it may change what the trees mean, as weight_drop did
+                raise TranslationError(
+                    f"the XGBoost model has a field {field!r} that treeproof does not know: it comes from a newer "
+                    "XGBoost. Train it with an older one, or report this."
+                )
+    holder = booster if "weight_drop" in booster else model
+    if "weight_drop" not in holder and name == "gbtree":
+        return inner, None
     size = len(parts.dig(inner, "model.trees", list, WHAT))
-    drop = parts.numbers(booster.get("weight_drop"), f"{WHAT}: weight_drop", size=size)
-    return inner, parts.float32(drop)
+    drop = parts.float32(parts.numbers(holder.get("weight_drop"), f"{WHAT}: weight_drop", size=size))
+    return inner, drop
 
 
 def _outputs(content: Any, objective: str) -> int:
