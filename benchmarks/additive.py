@@ -61,7 +61,7 @@ def speed(sizes: list[int], milp_rows: int) -> bool:
         "MILP / decide",
     )
     CONSOLE.print("MNIST 2 vs 6, microseconds a row (decide and radius are exact; goals: / grid 1.2 and 3, / C++ 2)")
-    CONSOLE.print(("{:>10}" * len(names)).format(*names), highlight=False)
+    CONSOLE.print(("{:>9} " * len(names)).format(*names), highlight=False)
     good = True
     for size in sizes:
         trained = HistGradientBoostingClassifier(max_iter=size, max_leaf_nodes=2, early_stopping=False, random_state=0)
@@ -87,7 +87,7 @@ def speed(sizes: list[int], milp_rows: int) -> bool:
             for k, name in enumerate(("decide", "radius")):
                 against = f"{took[name] / cpp[k]:.2f}" if cpp else "-"
                 cells += [f"{took[name]:.2f}", f"{took[name] / took['grid']:.2f}", against]
-            CONSOLE.print(("{:>10}" * len(names)).format(*cells, milp), highlight=False)
+            CONSOLE.print(("{:>9} " * len(names)).format(*cells, milp), highlight=False)
             if not agree:
                 CONSOLE.print(f"[red]answers differ at {size} stumps, p = {p}[/red]")
     return good
